@@ -1,4 +1,4 @@
-"""Games of the environments' tests: views of a `Position` that an environment must show, scripted players, warnings."""
+"""Helpers of the environments' tests: expected observations of a `Position`, scripted games, warnings."""
 
 import re
 import warnings
@@ -12,7 +12,7 @@ from reversi_env.envs import ReversiEnv
 GAMES = [(size, variant) for size in (4, 6, 8) for variant in ("normal", "reversed")]
 IDS = {"normal": "Reversi-v0", "reversed": "ReversedReversi-v0"}
 
-#: Whole and partial games from real play, by what happens in them (`--` is a pass); found by random search.
+#: Whole and partial games by what happens in them (`--` is a pass), from a random search.
 PASS_AFTER = "e6f6c4e7e8d8g7f8"  # 8x8: black has no move after eight plies
 ENDS_AFTER_A_PASS = "c4b4a4d4d2--a1"  # 4x4: white passes, black makes the last move with squares left
 ENDINGS = {
@@ -36,12 +36,12 @@ def position_after(game, rules):
 
 
 def squares_of(board, rules):
-    """A board of 64 bits as 0 and 1, one for each action but the pass."""
+    """Return the bits of a board as 0 and 1, one for each action except the pass."""
     return np.array([board >> sq & 1 for sq in rules.squares()], np.int8)
 
 
 def board_of(position, observation="planes", own=None):
-    """What an observation must show of *position*, from the side of *own* (by default the side to move)."""
+    """Return the expected observation of *position* from the side of *own* (default: the side to move)."""
     boards = (position.own, position.opp) if own in (None, position.turn) else (position.opp, position.own)
     mine, theirs = (squares_of(board, position.rules) for board in boards)
     if observation == "flat":
@@ -50,7 +50,7 @@ def board_of(position, observation="planes", own=None):
 
 
 def mask_of(position):
-    """The mask: legal actions, or the pass alone when there are none (because of a pass or the end)."""
+    """Return the expected action mask: legal actions, or only the pass if there are none or the game is over."""
     mask = np.zeros(position.rules.pass_action + 1, np.int8)
     mask[position.legal_actions() or [position.rules.pass_action]] = 1
     return mask
@@ -61,7 +61,7 @@ def number_of(colour):
 
 
 def result_of(position, colour, reward="win"):
-    """The reward of the finished game for *colour*."""
+    """Return the reward of the finished game for *colour*."""
     score = position.score(colour)
     return score / position.rules.square_count if reward == "discs" else float(np.sign(score))
 
@@ -71,7 +71,7 @@ def draw_legal(rng, masks):
 
 
 def last_legal(board, mask):
-    """A policy: the last legal action. Takes one game or a batch."""
+    """Return the last legal action of one game or of a batch."""
     return mask.shape[-1] - 1 - np.asarray(mask)[..., ::-1].argmax(-1)
 
 
@@ -93,7 +93,7 @@ def play_out(env, actions):
 
 
 def scripted_game(game, rules, agent, **options):
-    """The single-agent view of *game* (as a text above): the environment, reset, and the agent's own actions."""
+    """Return an environment whose opponent plays its moves of *game*, and the agent's actions."""
     actions = moves_of(game, rules)
     turns, position = [], Position.initial(rules)
     for action in actions:
@@ -111,7 +111,7 @@ def scripted_game(game, rules, agent, **options):
 
 @contextmanager
 def only_these_warnings(accepted):
-    """Every warning inside must match one of the *accepted* patterns, and every pattern must be met."""
+    """Fail if a warning matches no *accepted* pattern, or if a pattern matches no warning."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
@@ -123,7 +123,7 @@ def only_these_warnings(accepted):
 
 
 def same(left, right):
-    """Whether two observations or infos are equal, key by key and bit by bit, types included."""
+    """Return whether two observations or infos are equal in all keys, values and types."""
     if isinstance(left, dict):
         return left.keys() == right.keys() and all(same(left[key], right[key]) for key in left)
     if isinstance(left, np.ndarray):

@@ -1,4 +1,4 @@
-"""Windows open on no screen."""
+"""Windows without a screen."""
 
 import os
 
@@ -8,12 +8,12 @@ os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
 
 
 @pytest.fixture
-def hasty_window(monkeypatch):
-    """The window shows as many frames as come, instead of four a second."""
+def unlimited_fps(monkeypatch):
+    """Remove the limit of four frames per second from windows."""
     from reversi_env import rendering
 
-    class HastyWindow(rendering.Window):
+    class UnlimitedWindow(rendering.Window):
         def __init__(self, title="Reversi", fps=0):
             super().__init__(title, fps=0)
 
-    monkeypatch.setattr(rendering, "Window", HastyWindow)
+    monkeypatch.setattr(rendering, "Window", UnlimitedWindow)

@@ -1,4 +1,4 @@
-"""Bad input gets the error that Gymnasium's users expect, in words that say what to do, and changes nothing."""
+"""Invalid input raises the errors of Gymnasium, with a remedy in the message, and changes no state."""
 
 import dataclasses
 import inspect
@@ -27,12 +27,12 @@ SINGLE_AGENT = {"opponent": "random", "colour": "white", "observation": "flat", 
 opponents = pytest.mark.parametrize("opponent", [None, "random", last_legal])
 
 
-def named(options):
-    """What an error must name: the first of the options."""
+def expected_name(options):
+    """Return a pattern of the name that the error must contain: the first option's."""
     return next(iter(options)).replace("start", "start|board|game|squares")
 
 
-def begun(**options):
+def fresh(**options):
     env = ReversiEnv(size=4, **options)
     env.reset(seed=1)
     return env
@@ -52,8 +52,8 @@ def game(**options):
 
 @pytest.mark.parametrize("illegal", ["lose", "raise", "random"])
 @not_actions
-def test_what_is_not_an_action_is_refused_whatever_the_policy(action, illegal):
-    for env in (begun(illegal=illegal), game(illegal=illegal)):
+def test_invalid_action_is_rejected_under_every_illegal_policy(action, illegal):
+    for env in (fresh(illegal=illegal), game(illegal=illegal)):
         before = str(env.get_state())
         with pytest.raises(InvalidAction, match="action"):
             env.step(action)
@@ -62,17 +62,17 @@ def test_what_is_not_an_action_is_refused_whatever_the_policy(action, illegal):
 
 
 @pytest.mark.parametrize("action", [*INTEGERS, torch.tensor(1), torch.tensor([1])], ids=repr)
-def test_integers_of_every_kind_are_actions(action):
-    """`predict` of stable-baselines3 gives an array without axes, `sample` a numpy integer, `argmax` of torch a tensor."""
-    for env in (begun(opponent=None), begun()):
+def test_integers_of_every_type_are_accepted_as_actions(action):
+    """stable-baselines3's `predict` returns a 0-d array, `sample` a numpy integer, torch's `argmax` a tensor."""
+    for env in (fresh(opponent=None), fresh()):
         assert env.step(action)[-1]["illegal_action"] is False
     env = game()
     env.step(action)
     assert env.agent_selection == "player_1"
 
 
-@pytest.mark.parametrize("make", [partial(begun, opponent=None), begun, partial(begun, opponent=last_legal), game])
-def test_illegal_actions_may_raise(make):
+@pytest.mark.parametrize("make", [partial(fresh, opponent=None), fresh, partial(fresh, opponent=last_legal), game])
+def test_illegal_action_raises_with_option_raise(make):
     env = make(illegal="raise")
     before = str(env.get_state())
     for action in (5, 0, 16):
@@ -86,7 +86,7 @@ def test_illegal_actions_may_raise(make):
 @opponents
 @pytest.mark.parametrize("parallel", [False, True])
 @pytest.mark.parametrize("mode", ["NEXT_STEP", "SAME_STEP"])
-def test_illegal_actions_may_raise_in_a_batch(opponent, parallel, mode):
+def test_illegal_action_in_batch_raises_with_option_raise(opponent, parallel, mode):
     envs = batch(mode, opponent=opponent, illegal="raise", parallel=parallel)
     before = envs.get_state()
     for actions, first in (([1, 5, 0], 1), ([16, 1, 1], 0), ([1, 1, 2], 2)):
@@ -104,7 +104,7 @@ WRONG_SHAPES = [[1, 1], 1, [[1, 1, 1]], [1.0, 1.0, 1.0], [True, True, True], Non
     ("actions", "message"),
     [*((actions, "3") for actions in WRONG_SHAPES), ([1, 17, 1], "17 of game 1"), ([1, 1, -1], "-1 of game 2")],
 )
-def test_actions_of_a_batch_have_a_shape_and_a_range(actions, message):
+def test_batch_actions_of_wrong_shape_or_range_are_rejected(actions, message):
     envs = batch(opponent="random")
     before = envs.get_state()
     with pytest.raises(InvalidAction, match=message):
@@ -113,21 +113,21 @@ def test_actions_of_a_batch_have_a_shape_and_a_range(actions, message):
     envs.step(np.array([1, 1, 1], np.int32))
 
 
-def test_what_needs_a_reset_first():
+def test_calls_before_first_reset_raise():
     text = {"render_mode": "ansi"}
     env, single, many = aec.env(**text), ReversiEnv(**text), ReversiVectorEnv(2, **text)
     made = (env, single, many, ReversiEnv(opponent=None), gymnasium.make("Reversi-v0"))
-    looks = [lambda: env.observe("player_0"), env.last, env.state, env.get_state, *(one.render for one in made[:3])]
+    queries = [lambda: env.observe("player_0"), env.last, env.state, env.get_state, *(one.render for one in made[:3])]
     some = {"reset_mask": np.array([True, False])}
-    for call in (*looks, *(partial(one.step, 0) for one in made), partial(many.reset, options=some)):
+    for call in (*queries, *(partial(one.step, 0) for one in made), partial(many.reset, options=some)):
         with pytest.raises(ResetNeeded, match="reset"):
             call()
 
 
 @opponents
 @pytest.mark.parametrize("lost", [False, True], ids=["played out", "lost by an illegal action"])
-def test_stepping_a_finished_episode(opponent, lost):
-    env = begun(opponent=opponent)
+def test_step_after_end_of_episode_raises(opponent, lost):
+    env = fresh(opponent=opponent)
     while not env.step(5 if lost else env.sample_legal())[2]:
         pass
     before = env.get_state()
@@ -139,8 +139,8 @@ def test_stepping_a_finished_episode(opponent, lost):
     env.step(env.sample_legal())
 
 
-def test_stepping_finished_games_of_two_players():
-    """A dead agent of PettingZoo takes None and nothing else; when both have gone, a reset is due, as without autoreset."""
+def test_step_after_end_of_two_player_game_raises():
+    """A terminated PettingZoo agent accepts only None. After both agents' last steps, a reset is required."""
     env = game()
     while not env.terminations[env.agent_selection]:
         env.step(env.sample_legal())
@@ -174,9 +174,9 @@ BAD_STARTS = [
     {"colour": "red"},
 ]
 MASKS = [[1, 0, 1], np.array([1, 0, 1]), np.array([True, False]), np.zeros(3, bool), True]
-ALL = (begun, partial(batch, "DISABLED"), game)
+ALL = (fresh, partial(batch, "DISABLED"), game)
 BAD_RESETS = [
-    *((ALL[: 2 + ("colour" not in start)], "options", start, named(start)) for start in BAD_STARTS),
+    *((ALL[: 2 + ("colour" not in start)], "options", start, expected_name(start)) for start in BAD_STARTS),
     *((ALL, "options", options, "options") for options in ([("empties", 3)], "empties", 3)),
     *((ALL, "seed", seed, "(?i)seed") for seed in (-1, 1.5, "seed")),
     *((ALL[1:2], "seed", seeds, "seed") for seeds in ([1, -1, 2], [1, 1.5, 2], [1, "seed", 2], [1, 2])),
@@ -190,7 +190,7 @@ def state_of(env):
 
 
 @pytest.mark.parametrize(("makers", "name", "value", "message"), BAD_RESETS)
-def test_a_refused_reset_leaves_the_running_episode_as_it_was(makers, name, value, message):
+def test_rejected_reset_keeps_the_running_episode(makers, name, value, message):
     for make in makers:
         env = make()
         before = state_of(env)
@@ -223,17 +223,17 @@ BAD_OPTIONS = [
 
 
 @pytest.mark.parametrize(("makers", "error", "options"), BAD_OPTIONS)
-def test_bad_options_are_named(makers, error, options):
+def test_invalid_option_is_named_in_error(makers, error, options):
     for make in makers:
-        with pytest.raises(error, match=named(options)) as caught:
+        with pytest.raises(error, match=expected_name(options)) as caught:
             make(**options)
         assert isinstance(caught.value, ValueError)
 
 
 @pytest.mark.parametrize(("unknown", "suggested"), [("sise", "size"), ("oponent", "opponent"), ("frameskip", "size")])
 @pytest.mark.parametrize("make", [ReversiEnv, ReversiVectorEnv])
-def test_unknown_options_are_named_with_all_that_exist(make, unknown, suggested):
-    """The error is a `TypeError` too, as of any function; the options are in the signature."""
+def test_unknown_option_error_suggests_known_options(make, unknown, suggested):
+    """The error is also a `TypeError`, as for any function, and the signature lists the options."""
     known = {name for name in inspect.signature(make).parameters if name != "unknown"}
     assert known >= {field.name for field in dataclasses.fields(Settings)} | {"opponent", "render_mode"}
     with pytest.raises(UnknownOptionError, match=f"{unknown}.*{suggested}") as caught:
@@ -244,14 +244,14 @@ def test_unknown_options_are_named_with_all_that_exist(make, unknown, suggested)
 
 
 @pytest.mark.parametrize("make", [ReversiEnv, ReversiVectorEnv])
-def test_unknown_options_of_reset_give_a_warning_that_lists_the_known_ones(make):
+def test_unknown_reset_option_warns_and_lists_known_options(make):
     env = make(size=4)
     with pytest.warns(UserWarning, match="'emptys'.*empties.*colour"):
         env.reset(options={"emptys": 5})
     aec.env(size=4).reset(options={"emptys": 5})  # PettingZoo's own tests pass unknown ones
 
 
-def test_unknown_agents_and_options_of_all_episodes_are_named():
+def test_unknown_agent_and_unknown_episode_option_are_named():
     with pytest.raises(SettingsError, match="nobody"):
         game().observe("nobody")
     envs = ReversiVectorEnv(num_envs=2)

@@ -1,4 +1,4 @@
-"""The checkers of Gymnasium, stable-baselines3 and PettingZoo pass, and each warning that they give is explained here."""
+"""The checkers of Gymnasium, stable-baselines3 and PettingZoo pass; each expected warning is explained here."""
 
 import itertools
 import warnings
@@ -22,15 +22,15 @@ with warnings.catch_warnings():
     from pettingzoo.test.state_test import test_state as state_test
     from pettingzoo.test.state_test import test_state_space as state_space_test
 
-#: SB3 takes any three-dimensional observation for a camera image. Ours are planes of discs for an MLP or for one's own
-#: convolutions (with `observation="flat"` there are no warnings).
-TAKEN_FOR_AN_IMAGE = (
+#: SB3 treats every three-dimensional observation as a camera image. Here it is planes of discs, for an MLP or custom
+#: convolutions. With `observation="flat"` there are no warnings.
+IMAGE_WARNINGS = (
     "observation .*is an image but its `dtype` is",
     "observation space .*is an image but the upper and lower bounds",
     "The minimal resolution for an image is 36x36",
 )
-#: PettingZoo's own board games have the same dict observations, and are excused from these warnings by name.
-EXCUSED_BY_NAME = (
+#: PettingZoo's own board games have the same dict observations. Its checker exempts them by name.
+DICT_WARNINGS = (
     "Observation space for each agent probably should be gymnasium.spaces.box",
     "Observation is not a NumPy array",
 )
@@ -41,23 +41,23 @@ OPPONENTS, OBSERVATIONS = (None, "random", "greedy", last_legal), ("planes", "fl
 CHECKED = [
     *({"opponent": opponent, "observation": form} for opponent, form in itertools.product(OPPONENTS, OBSERVATIONS)),
     *({"size": size, "variant": variant} for size, variant in GAMES),
-    {"reward": "shaped"},  # not whole numbers
+    {"reward": "shaped"},  # not integers
     {"colour": "random"},
 ]
 
 
 @pytest.mark.parametrize("options", CHECKED, ids=map(str, range(len(CHECKED))))
-def test_gymnasium_and_sb3_check_env(options, hasty_window):
+def test_gymnasium_and_sb3_check_env(options, unlimited_fps):
     env = gymnasium.make("Reversi-v0", **options).unwrapped
     env.action_space.seed(1)
     with only_these_warnings(()):
-        gymnasium_check(env)  # its spec is set, so that all render modes are checked too
-    with only_these_warnings(() if options.get("observation") == "flat" else TAKEN_FOR_AN_IMAGE):
+        gymnasium_check(env)  # the spec is set, so all render modes are checked
+    with only_these_warnings(() if options.get("observation") == "flat" else IMAGE_WARNINGS):
         sb3_check(env)
 
 
 @pytest.mark.parametrize(("variant", "name"), IDS.items())
-def test_the_ids_are_found_through_the_module_prefix_and_by_pettingzoo(variant, name):
+def test_ids_work_with_module_prefix_and_in_pettingzoo(variant, name):
     assert gymnasium.make(f"reversi_env:{name}").unwrapped.settings.variant == variant
     assert gymnasium.make_vec(f"reversi_env:{name}", num_envs=2).unwrapped.num_envs == 2
     env = pettingzoo.make("aec", name, size=6)
@@ -66,13 +66,13 @@ def test_the_ids_are_found_through_the_module_prefix_and_by_pettingzoo(variant, 
 
 
 @pytest.mark.parametrize(("size", "variant"), GAMES)
-def test_pettingzoo_checks(size, variant, hasty_window, capsys):
+def test_pettingzoo_checks(size, variant, unlimited_fps, capsys):
     def make(**options):
         return aec.env(size=size, variant=variant, **options)
 
     env = make()
     env.action_space("player_0").seed(1)
-    with only_these_warnings(EXCUSED_BY_NAME):
+    with only_these_warnings(DICT_WARNINGS):
         api_test(env, num_cycles=200)
     with only_these_warnings(()):
         seed_test(make, num_cycles=60)
@@ -82,7 +82,7 @@ def test_pettingzoo_checks(size, variant, hasty_window, capsys):
 
 
 def info_of(infos, i):
-    """Game *i*'s info out of Gymnasium's vector infos."""
+    """Return the info of game *i* from Gymnasium's vector infos."""
     return {key: infos[key][i] for key in infos if not key.startswith(("_", "final")) and infos[f"_{key}"][i]}
 
 
@@ -99,7 +99,7 @@ def info_of(infos, i):
         ("random", "dict", {"extra_planes": ["last_move", "legal"], "dtype": "float32", "channels_last": True}),
     ],
 )
-def test_it_behaves_as_gymnasiums_own_vector_of_single_environments(mode, opponent, observation, options):
+def test_vector_env_matches_gymnasium_sync_vector_env(mode, opponent, observation, options):
     count, rng = 6, np.random.default_rng(5)
     options = {"size": 4, "opponent": opponent, "observation": observation, **options}
     limit = options.pop("max_episode_steps", 99)
@@ -138,7 +138,7 @@ def test_it_behaves_as_gymnasiums_own_vector_of_single_environments(mode, oppone
     assert (expected > 10) == (mode == AutoresetMode.SAME_STEP)
 
 
-def test_buffers_are_fresh_unless_asked_otherwise():
+def test_results_are_copies_by_default():
     envs = ReversiVectorEnv(4, size=4, opponent=["random", last_legal], colour="random", observation="dict")
     kept = []
 
@@ -158,7 +158,7 @@ def test_buffers_are_fresh_unless_asked_otherwise():
     assert not any(np.shares_memory(a[0], b[0]) for a, b in itertools.combinations(kept, 2))
 
 
-def test_without_copies_the_buffers_are_the_same_and_so_are_the_games():
+def test_copy_false_reuses_buffers_and_keeps_the_games():
     copied, reused = (ReversiVectorEnv(4, size=4, opponent=None, copy=copy) for copy in (True, False))
     copied.reset(seed=1)
     first, _ = reused.reset(seed=1)

@@ -1,4 +1,4 @@
-"""What happens in an episode: passes, ends of every kind, rewards and who gets them, colours, starts, seeds."""
+"""Episodes: passes, ends of games, rewards, colours, start positions, seeds."""
 
 import itertools
 from functools import partial
@@ -29,8 +29,8 @@ from tests.oracles.games import (
 NORMAL4, NORMAL8 = Rules(4), Rules(8)
 
 
-def test_a_pass_is_the_only_action_where_there_is_no_move():
-    """After e6f6c4e7e8d8g7f8 black has no move: the mask allows the pass alone, and after it white moves again."""
+def test_pass_is_the_only_legal_action_without_moves():
+    """After e6f6c4e7e8d8g7f8 black has no move: only the pass is legal, and white moves next."""
     env = two_player(NORMAL8)
     _, _, terminated, _, info = play_out(env, moves_of(PASS_AFTER, NORMAL8))
     assert (terminated, info["to_move"]) == (False, number_of(BLACK))
@@ -44,7 +44,7 @@ def test_a_pass_is_the_only_action_where_there_is_no_move():
     start = position_after(PASS_AFTER, NORMAL8)
     _, info = ReversiEnv(opponent=None, start=start).reset(seed=1)
     assert np.flatnonzero(info["action_mask"]).tolist() == [64]
-    for opponent in ("random", last_legal):  # white, the agent, finds black's pass made
+    for opponent in ("random", last_legal):  # the agent is white, and black's pass was already played
         env = ReversiEnv(opponent=opponent, start=start, colour="white")
         env.reset(seed=1)
         assert env.position() == after
@@ -52,7 +52,7 @@ def test_a_pass_is_the_only_action_where_there_is_no_move():
 
 @pytest.mark.parametrize(("game", "rules"), ENDINGS.values(), ids=ENDINGS)
 @pytest.mark.parametrize("reward", ["win", "discs"])
-def test_the_end(game, rules, reward):
+def test_end_of_game_gives_result_and_score(game, rules, reward):
     env, actions, final = two_player(rules, reward=reward), moves_of(game, rules), position_after(game, rules)
     results = [env.step(action) for action in actions]
     assert [terminated for _, _, terminated, _, _ in results] == [False] * (len(actions) - 1) + [True]
@@ -81,8 +81,8 @@ def check_end(result, final, reward, rewarded, viewer):
 
 
 @pytest.mark.parametrize("reward", ["win", "discs"])
-def test_an_illegal_action_loses(reward):
-    for text, action in (("", 64), (PASS_AFTER, 0)):  # a pass where there is a move, and a move where there is none
+def test_illegal_action_loses_the_episode(reward):
+    for text, action in (("", 64), (PASS_AFTER, 0)):  # an illegal pass, and a move where only a pass is legal
         _, received, terminated, _, info = play_out(two_player(NORMAL8), [*moves_of(text, NORMAL8), action])
         assert (received, terminated, info["illegal_action"]) == (-1.0, True, True)
     env = two_player(NORMAL4, reward=reward)
@@ -103,7 +103,7 @@ def test_an_illegal_action_loses(reward):
 
 
 @pytest.mark.parametrize("opponent", [None, "random", last_legal])
-def test_an_illegal_action_may_be_replaced(opponent):
+def test_illegal_action_is_replaced_with_option_random(opponent):
     env = ReversiEnv(size=4, opponent=opponent, illegal="random")
     for seed in range(20):
         env.reset(seed=seed)
@@ -121,7 +121,7 @@ def test_an_illegal_action_may_be_replaced(opponent):
 
 
 def potential(position, agent):
-    """The shaping potential as the docstring defines it, from positions alone."""
+    """Return the shaping potential as the docstring defines it, from the position alone."""
     if position.is_over():
         return 0.0
     counts = {}
@@ -135,8 +135,8 @@ def potential(position, agent):
 @pytest.mark.parametrize("illegal", [False, True], ids=["legal play", "an illegal action at the end"])
 @pytest.mark.parametrize("discount", [1.0, 0.9])
 @pytest.mark.parametrize("opponent", ["random", "greedy", last_legal, LastLegal(), ["random", last_legal]])
-def test_shaping_adds_nothing_that_a_policy_could_change(opponent, discount, illegal):
-    """Over every episode the shaped rewards add up, discounted, to the discounted result minus the first potential."""
+def test_shaped_rewards_sum_to_result_minus_first_potential(opponent, discount, illegal):
+    """The discounted sum of the shaped rewards of an episode is the discounted result minus the first potential."""
     env = ReversiEnv(size=6, opponent=opponent, colour="random", reward="shaped", discount=discount)
     rng, shaped = np.random.default_rng(1), 0
     for seed in range(12):
@@ -162,7 +162,7 @@ def test_shaping_adds_nothing_that_a_policy_could_change(opponent, discount, ill
 
 
 @pytest.mark.parametrize("opponent", ["random", last_legal])
-def test_the_agents_colour(opponent):
+def test_colour_option_decides_the_agents_colour(opponent):
     for colour, expected in (("black", [0] * 8), ("white", [1] * 8), ("alternate", [0, 1] * 4)):
         env = ReversiEnv(size=4, opponent=opponent, colour=colour)
         infos = [env.reset(seed=1)[1], *(env.reset()[1] for _ in range(7))]
@@ -181,7 +181,7 @@ def test_the_agents_colour(opponent):
     assert agents == ([0, 1] * len(agents))[: len(agents)]
 
 
-def test_starts():
+def test_start_option_sets_the_first_position():
     board = Position.initial().play_all(["f5", "d6", "c3", "d3"])
     parallel = Position.initial(Rules(start="parallel"))
     for start, expected in (("standard", Position.initial()), ("parallel", parallel), (board.to_text(), board)):
@@ -198,7 +198,7 @@ def test_starts():
     ("options", "empties", "different"),
     [*(({"empties": count}, count, 4) for count in (1, 2, 10, 59)), ({"opening_plies": 6}, 54, 8)],
 )
-def test_starts_with_a_number_of_empties_and_random_openings(options, empties, different):
+def test_random_starts_have_requested_empties_or_plies(options, empties, different):
     env, games = ReversiEnv(opponent=None, **options), aec.env(**options)
     agent = ReversiEnv(colour="random", **options)
     starts = set()
@@ -213,7 +213,7 @@ def test_starts_with_a_number_of_empties_and_random_openings(options, empties, d
     assert len(starts) >= different
 
 
-def test_options_of_one_reset_hold_for_one_episode():
+def test_reset_options_apply_to_one_episode():
     env = ReversiEnv(size=6, opponent="random")
     start = Position.initial(Rules(6)).play_all(["c2", "d2"])
     _, info = env.reset(seed=1, options={"start": start, "colour": "white"})
@@ -236,8 +236,8 @@ def test_options_of_one_reset_hold_for_one_episode():
 
 
 @pytest.mark.parametrize("opponent", [None, "random", last_legal])
-def test_a_start_that_leaves_nothing_to_decide_is_refused(opponent):
-    """With one square left the opponent's move, or else an opening of one ply, always ends the game."""
+def test_start_position_without_choice_is_rejected(opponent):
+    """With one empty square, the opponent's move or an opening of one ply always ends the game."""
     start = Position.from_text("-X" + "O" * 14, WHITE)
     options = {"size": 4, "start": start, "opening_plies": int(opponent is None)}
     envs = [make(opponent=opponent, **options) for make in (ReversiEnv, partial(ReversiVectorEnv, 2))]
@@ -249,7 +249,7 @@ def test_a_start_that_leaves_nothing_to_decide_is_refused(opponent):
 
 
 def trajectory(env, seed, episodes=3):
-    """All that an environment shows over some episodes, the first one seeded, later ones not."""
+    """Return all observations, masks and rewards of some episodes, of which only the first is seeded."""
     shown = []
     for number in range(episodes):
         observation, info = env.reset(seed=seed if number == 0 else None)
@@ -262,8 +262,8 @@ def trajectory(env, seed, episodes=3):
 
 
 @pytest.mark.parametrize("opponent", [None, "random", "greedy", last_legal, ["random", "greedy", last_legal]])
-def test_a_seed_decides_everything_that_follows(opponent):
-    """Also the episodes after the first: a reset without a seed goes on with the stream, and does not repeat it."""
+def test_seed_determines_all_following_episodes(opponent):
+    """A reset without a seed continues the random stream and does not repeat it."""
     options = {"size": 6, "opponent": opponent, "colour": "random", "opening_plies": 2}
     env, other = ReversiEnv(**options), ReversiEnv(**options)
     first = trajectory(env, 5)
@@ -272,15 +272,15 @@ def test_a_seed_decides_everything_that_follows(opponent):
     assert trajectory(env, 5, 1) * 3 != first
 
 
-def test_without_any_seed_two_environments_differ():
+def test_unseeded_environments_differ():
     games = [trajectory(ReversiEnv(opponent=None), None, 1) for _ in range(2)]
     assert games[0] != games[1]
     words = [ReversiVectorEnv(2, opponent=None).get_state()["random"].tolist() for _ in range(2)]
     assert len({*words[0], *words[1]}) == 4
 
 
-def test_seeds_of_a_batch():
-    """An int counts up, as `test_same_games` sees too; a list is taken as it is; None leaves a game's stream alone."""
+def test_batch_seed_may_be_int_or_list():
+    """Game i gets seed + i (see also `test_same_games`), or item i of a list; None keeps the game's stream."""
     envs = ReversiVectorEnv(3, size=4, opponent=None, opening_plies=4)
     envs.reset(seed=5)
     counted = envs.positions()

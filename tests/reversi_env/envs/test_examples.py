@@ -1,4 +1,4 @@
-"""The examples run as they are, from any folder, and print what they promise."""
+"""The examples run unchanged, from any folder, and print the expected output."""
 
 import importlib.util
 import re
@@ -11,7 +11,7 @@ import pytest
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 SCORED = r"random +[\d.]+%[\s\S]*\nElo above random: [\s\S]*\nregret: [\d.]+ discs per move"
-#: Arguments, and what is printed.
+#: Arguments, and a pattern of the output, by file.
 EXPECTED = {
     "random_rollout.py": ([], r"game over.*\nreward: (-1\.0|0\.0|1\.0)\s*$"),
     "pettingzoo_loop.py": (
@@ -39,7 +39,7 @@ EXPECTED = {
     ),
     "tree_search.py": (["4"], r"^4 simulations per move: [\d.]+% of the points in 64 games against random moves\s*$"),
 }
-#: Modules that the examples for other libraries need; RLlib comes without those that it imports.
+#: Modules that the examples for other libraries need, with those that RLlib imports but does not install.
 NEEDED = {
     "minari_dataset.py": ["minari", "jax", "h5py"],
     "torchrl_ppo.py": ["torchrl"],
@@ -49,15 +49,15 @@ NEEDED = {
 QUICK = ("random_rollout.py", "pettingzoo_loop.py", "vector_loop.py")
 
 
-def test_every_example_is_tested():
+def test_every_example_has_an_expectation():
     assert {path.name for path in EXAMPLES.glob("*.py")} == set(EXPECTED)
 
 
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.slow] * (name not in QUICK)) for name in EXPECTED]
 )
-def test_an_example(name, tmp_path, tmp_path_factory, monkeypatch, capsys, one_torch_thread):
-    """In this process, since torch takes seconds to be imported; warnings of the example itself are errors."""
+def test_example_prints_expected_output(name, tmp_path, tmp_path_factory, monkeypatch, capsys, one_torch_thread):
+    """Examples run in this process, because the import of torch takes seconds. Their own warnings are errors."""
     for module in NEEDED.get(name, ()):
         if importlib.util.find_spec(module) is None:
             pytest.skip(f"no {module}")
@@ -74,7 +74,7 @@ def test_an_example(name, tmp_path, tmp_path_factory, monkeypatch, capsys, one_t
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_guides_section_on_jax():
+def test_jax_code_of_the_guide_runs():
     pytest.importorskip("jax", reason="JAX is not installed")
     page = (EXAMPLES.parent / "docs" / "guide" / "clients.md").read_text("utf-8").partition("## JAX")[2]
     names = {}

@@ -1,4 +1,4 @@
-"""Everything that can sit on the other side of the board, alone or in a pool that changes while training."""
+"""Opponents of every kind, alone or in an `OpponentPool` that changes during training."""
 
 import pickle
 from functools import partial
@@ -15,7 +15,7 @@ from tests.oracles.games import LastLegal, last_legal
 
 
 class Model:
-    """What SB3's models look like, without masks; plays the lowest legal action if the observation has the mask."""
+    """A model with the interface of SB3, without masks. It plays the lowest legal action of a dict observation."""
 
     def __init__(self):
         self.seen = []
@@ -26,15 +26,15 @@ class Model:
 
 
 class MaskedModel(Model):
-    """What sb3-contrib's models look like."""
+    """A model with the interface of sb3-contrib, with masks."""
 
     def predict(self, observation, state=None, episode_start=None, deterministic=False, action_masks=None):
         self.seen.append((observation, action_masks))
         return last_legal(observation, action_masks), None
 
 
-class Counting:
-    """A batch policy that remembers how many games it was asked about."""
+class CountingPolicy:
+    """A batch policy that records the number of games of every call."""
 
     def __init__(self):
         self.batches = []
@@ -53,7 +53,7 @@ def whole_game(env, seed=1):
     return result
 
 
-def test_a_spec_is_made_by_whoever_has_registered_for_it():
+def test_agent_spec_works_as_opponent():
     assert ReversiEnv(opponent="greedy:")
     env = ReversiEnv(opponent="greedy:seed=3")
     agent = env.opponents.player(0)._agent
@@ -63,13 +63,13 @@ def test_a_spec_is_made_by_whoever_has_registered_for_it():
     assert whole_game(gymnasium.make("Reversi-v0", opponent="random:seed=1").unwrapped)[1] in (-1.0, 0.0, 1.0)
 
 
-def test_the_built_in_names_import_nothing_for_it(monkeypatch):
-    """Nobody is asked for an agent before one is needed."""
+def test_builtin_opponents_do_not_load_agents(monkeypatch):
+    """The registry of agents is not used before an agent is needed."""
 
-    def nobody(path):
+    def fail_to_load(path):
         raise AssertionError("asked for agents")
 
-    monkeypatch.setattr("reversi_env.loading.load", nobody)
+    monkeypatch.setattr("reversi_env.loading.load", fail_to_load)
     for opponent in (None, "random", "greedy", last_legal, LastLegal()):
         whole_game(ReversiEnv(size=4, opponent=opponent))
     with pytest.raises(AssertionError, match="asked"):
@@ -81,13 +81,13 @@ NOT_OPPONENTS = [3, 2.5, object(), LastLegal, {"random": 1}, [3], lambda board: 
 
 
 @pytest.mark.parametrize("opponent", [*NAMES, *NOT_OPPONENTS, [OpponentPool(["random"])]])
-def test_what_cannot_play_is_refused(opponent):
+def test_invalid_opponent_is_rejected(opponent):
     for make in (ReversiEnv, ReversiVectorEnv):
         with pytest.raises(SettingsError, match="opponent"):
             make(opponent=opponent)
 
 
-def test_an_agent_that_does_not_know_the_game_is_refused_before_any_step():
+def test_agent_without_support_for_the_game_is_rejected_early():
     """The package has no network for 4x4."""
     agent = make_agent("network")
     for opponent in ("network", "network:depth=1", agent, ["random", "network"], OpponentPool([agent])):
@@ -95,11 +95,11 @@ def test_an_agent_that_does_not_know_the_game_is_refused_before_any_step():
             with pytest.raises(ReversiError, match="4x4"):
                 make(size=4, opponent=opponent)
             assert make(size=6, opponent=opponent)
-    assert ReversiEnv(size=4, opponent=LastLegal())  # which has nothing to say about games
+    assert ReversiEnv(size=4, opponent=LastLegal())  # without a check of games
 
 
 @pytest.mark.parametrize("observation", ["planes", "flat", "dict"])
-def test_a_callable_sees_the_board_from_its_side(observation):
+def test_callable_opponent_sees_the_board_from_its_side(observation):
     seen = []
 
     def reply(board, mask):
@@ -122,45 +122,45 @@ def test_a_callable_sees_the_board_from_its_side(observation):
     ("model", "observation", "shape"),
     [(Model, "dict", (2, 4, 4)), (MaskedModel, "flat", (16,)), (MaskedModel, "planes", (2, 4, 4))],
 )
-def test_a_model_is_shown_the_environments_own_observation_and_masks_if_it_takes_them(model, observation, shape):
+def test_model_opponent_gets_environments_observation_and_mask(model, observation, shape):
     alone, many = model(), model()
     whole_game(ReversiEnv(size=4, opponent=alone, observation=observation))
     envs = ReversiVectorEnv(3, size=4, opponent=many, observation=observation)
     envs.reset(seed=1)
     envs.step(envs.sample_legal())
-    for asked, axes in ((alone, ()), (many, (3,))):
-        seen, mask = asked.seen[0]
+    for called, axes in ((alone, ()), (many, (3,))):
+        seen, mask = called.seen[0]
         assert (seen["observation"] if observation == "dict" else seen).shape == (*axes, *shape)
         assert mask.shape == (*axes, 17)
         assert (mask.dtype == np.bool_) == (model is MaskedModel)
 
 
-class Blind:
-    """A model that wants no masks."""
+class ModelWithoutMasks:
+    """A model that takes no masks."""
 
     def predict(self, observation):
         return np.full(observation.shape[:-1], 5), None
 
 
-def tired(board, mask):
+def failing_opponent(board, mask):
     raise ZeroDivisionError("tired")
 
 
 def illegal(move):
-    """In a batch the first game's move is legal."""
+    """Return an opponent that plays *move*; in a batch, its move in the first game is legal."""
     return lambda board, mask: move if mask.ndim == 1 else np.array([mask[0].argmax(), move, move])
 
 
-WRONG = [
+FAILING_OPPONENTS = [
     *((illegal(move), IllegalMoveError, f"played {move}") for move in (5, 16, 17, -1, 1000)),
-    (Blind(), IllegalMoveError, "played 5.*mask"),
+    (ModelWithoutMasks(), IllegalMoveError, "played 5.*mask"),
     *((lambda *_, answer=answer: answer, SettingsError, "opponent") for answer in (None, 1.0, "a1", [1, 2], [], True)),
-    (tired, ZeroDivisionError, "tired"),
+    (failing_opponent, ZeroDivisionError, "tired"),
 ]
 
 
-@pytest.mark.parametrize(("opponent", "error", "message"), WRONG)
-def test_what_an_opponent_gets_wrong_is_an_error_and_undone(opponent, error, message):
+@pytest.mark.parametrize(("opponent", "error", "message"), FAILING_OPPONENTS)
+def test_opponent_error_is_raised_and_step_is_undone(opponent, error, message):
     for make in (ReversiEnv, partial(ReversiVectorEnv, 3)):
         env = make(size=4, opponent=opponent, observation="flat")
         env.reset(seed=1)
@@ -171,36 +171,36 @@ def test_what_an_opponent_gets_wrong_is_an_error_and_undone(opponent, error, mes
         assert np.array_equal(env.action_masks(), masks)
 
 
-def test_an_opponent_that_crashes_in_a_reset_leaves_no_game():
-    white = ReversiEnv(opponent=tired, colour="white")
+def test_opponent_error_in_reset_leaves_no_episode():
+    white = ReversiEnv(opponent=failing_opponent, colour="white")
     with pytest.raises(ZeroDivisionError):
         white.reset(seed=1)
     with pytest.raises(gymnasium.error.ResetNeeded):
         white.step(19)
 
 
-def test_an_opponent_that_writes_into_what_it_sees_does_no_harm():
-    def scribbler(board, mask):
+def test_opponent_may_write_into_its_observation():
+    def writing_opponent(board, mask):
         action = last_legal(board, mask)
         board[...] = 7
         mask[...] = 7
         return action
 
-    honest, scribbled = (ReversiEnv(size=4, opponent=opponent) for opponent in (last_legal, scribbler))
-    honest.reset(seed=1)
-    scribbled.reset(seed=1)
+    unchanged, written = (ReversiEnv(size=4, opponent=opponent) for opponent in (last_legal, writing_opponent))
+    unchanged.reset(seed=1)
+    written.reset(seed=1)
     for _ in range(4):
-        action = honest.sample_legal()
-        scribbled.sample_legal()
-        assert np.array_equal(honest.step(action)[0], scribbled.step(action)[0])
+        action = unchanged.sample_legal()
+        written.sample_legal()
+        assert np.array_equal(unchanged.step(action)[0], written.step(action)[0])
 
 
 @pytest.mark.parametrize(
     ("mode", "colour", "calls_per_step"),
     [("NEXT_STEP", "black", 1), ("DISABLED", "black", 1), ("NEXT_STEP", "white", 1), ("SAME_STEP", "white", 2)],
 )
-def test_a_batch_opponent_is_called_once_a_step_with_all_its_games(mode, colour, calls_per_step):
-    opponent, begins = Counting(), colour == "white"
+def test_batch_opponent_is_called_once_per_step(mode, colour, calls_per_step):
+    opponent, begins = CountingPolicy(), colour == "white"
     envs = ReversiVectorEnv(16, size=4, opponent=opponent, colour=colour, autoreset_mode=mode)
     envs.reset(seed=1)
     assert opponent.batches == [16] * begins
@@ -211,8 +211,8 @@ def test_a_batch_opponent_is_called_once_a_step_with_all_its_games(mode, colour,
     assert opponent.batches[0] == 16
 
 
-def test_in_a_pool_each_opponent_gets_its_own_games():
-    counting = [Counting(), Counting()]
+def test_pool_gives_each_opponent_its_own_games():
+    counting = [CountingPolicy(), CountingPolicy()]
     envs = ReversiVectorEnv(64, size=4, opponent=[*counting, "random"])
     envs.reset(seed=1)
     envs.step(envs.sample_legal())
@@ -221,7 +221,7 @@ def test_in_a_pool_each_opponent_gets_its_own_games():
     assert counts.min() > 8
 
 
-def test_opponents_are_drawn_in_proportion_to_their_weights_whatever_the_colour():
+def test_opponents_are_drawn_in_proportion_to_weights():
     pool, shares = OpponentPool(), np.array([1 / 8, 3 / 8, 0, 4 / 8])
     for weight, opponent in ((1.0, "random"), (3, "greedy"), (0.0, last_legal), (np.float32(4.0), LastLegal())):
         pool.add(opponent, weight)
@@ -232,7 +232,7 @@ def test_opponents_are_drawn_in_proportion_to_their_weights_whatever_the_colour(
     assert counts / 5000 == pytest.approx(np.repeat(shares, 2) / 2, abs=0.03)
 
 
-def test_a_pool_changes_between_episodes():
+def test_pool_changes_apply_from_the_next_episode():
     pool = OpponentPool(["random"])
     env = ReversiEnv(size=4, opponent=pool)
     env.reset(seed=1)
@@ -246,7 +246,7 @@ def test_a_pool_changes_between_episodes():
     assert (len(pool), pool[0], pool[1]) == (2, "random", last_legal)
 
 
-def test_a_pool_can_be_shared_and_pickled():
+def test_pool_can_be_shared_and_pickled():
     pool = OpponentPool(["random", last_legal])
     first, second = ReversiEnv(size=4, opponent=pool), ReversiVectorEnv(2, size=4, opponent=pool)
     third = ReversiEnv(size=4, opponent=pool)
@@ -264,16 +264,16 @@ def test_a_pool_can_be_shared_and_pickled():
 
 @pytest.mark.parametrize("weight", [-1, float("nan"), float("inf"), "heavy", None, True])
 @pytest.mark.parametrize("number", [-1, 1, "random", None])
-def test_weights_and_opponents_are_numbers(weight, number):
+def test_invalid_pool_weight_or_index_is_rejected(weight, number):
     pool = OpponentPool(["random"])
-    refused = [("weight", lambda: pool.add("greedy", weight)), ("weight", lambda: pool.set_weight(0, weight))]
-    for message, change in (*refused, ("opponent", lambda: pool.set_weight(number, 1.0))):
+    weight_changes = [("weight", lambda: pool.add("greedy", weight)), ("weight", lambda: pool.set_weight(0, weight))]
+    for message, change in (*weight_changes, ("opponent", lambda: pool.set_weight(number, 1.0))):
         with pytest.raises(SettingsError, match=message):
             change()
     assert pool.records()["cumulative_share"].tolist() == [1.0]
 
 
-def test_a_pool_needs_somebody_to_draw():
+def test_pool_with_zero_weights_is_rejected_at_reset():
     pool = OpponentPool(["random"])
     env = ReversiEnv(size=4, opponent=pool)
     env.reset(seed=1)

@@ -1,4 +1,4 @@
-"""Every environment shows its board: as text, as pixels, in a window."""
+"""Rendering of every environment: as text, as pixels, in a window."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from tests.oracles.games import last_legal
 
 
 @pytest.mark.parametrize(("mode", "draw"), [("ansi", render_ansi), ("rgb_array", render_rgb)])
-def test_the_position_and_the_last_move_are_shown_in_all_environments(mode, draw):
+def test_all_environments_render_position_and_last_move(mode, draw):
     env, game = ReversiEnv(opponent=None, render_mode=mode), aec.env(render_mode=mode)
     against = ReversiEnv(opponent=last_legal, render_mode=mode)
     for one in (env, game, against):
@@ -33,11 +33,11 @@ def test_the_position_and_the_last_move_are_shown_in_all_environments(mode, draw
         assert np.array_equal(frame, draw(position, int(action)))
     while not env.step(env.sample_legal())[2]:
         pass
-    assert np.array_equal(env.render()[:1], draw(env.position(), 0)[:1])  # the end is shown too
+    assert np.array_equal(env.render()[:1], draw(env.position(), 0)[:1])  # the final position
 
 
 @pytest.mark.parametrize("make", [ReversiEnv, aec.env])
-def test_the_window_opens_shows_every_move_and_closes(make, hasty_window):
+def test_window_opens_stays_open_and_closes(make, unlimited_fps):
     env = make(size=4, render_mode="human")
     env.reset(seed=1)
     window = env._window
@@ -50,7 +50,7 @@ def test_the_window_opens_shows_every_move_and_closes(make, hasty_window):
     env.close()
 
 
-def test_without_a_mode_rendering_warns_and_does_nothing():
+def test_render_without_mode_warns():
     for env in (ReversiEnv(), aec.env(), ReversiVectorEnv(2)):
         env.reset(seed=1)
         with pytest.warns(UserWarning, match="render_mode"):

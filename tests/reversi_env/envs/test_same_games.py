@@ -1,4 +1,4 @@
-"""The single, AEC and vector environment (serial and parallel) and pure states play the same games, followed by a `Position`."""
+"""Single, AEC and vector environments (serial and parallel) and `functional` play the same games as `Position`."""
 
 import itertools
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from tests.oracles.games import GAMES, LastLegal, board_of, draw_legal, last_leg
 
 PLAYERS = (BLACK, WHITE)
 STARTS = {"standard": {}, "parallel": {"start": "parallel"}, "opening": {"opening_plies": 5}, "endgame": {"empties": 7}}
-#: Made anew for every environment: an opponent of one's own may have a state.
+#: Functions, because every environment needs its own opponent: a custom opponent may have state.
 OPPONENTS = {
     "two players": lambda: None,
     "random": lambda: "random",
@@ -27,7 +27,7 @@ OPPONENTS = {
 
 @dataclass
 class Step:
-    """What a step (or, as the first one, the reset) returned, an array each, and the actions that were played."""
+    """The arrays that a step returned and the actions that were played; the first one holds the results of `reset`."""
 
     observations: np.ndarray
     masks: np.ndarray
@@ -38,7 +38,7 @@ class Step:
 
 
 def record(count, steps, seed, **options):
-    """A batch of games, played at random but legally."""
+    """Return the steps of a batch of random legal games."""
     envs, rng = ReversiVectorEnv(count, **options), np.random.default_rng(seed)
     observations, infos = envs.reset(seed=seed)
     recorded = [Step(observations, infos["action_mask"], infos["to_move"])]
@@ -50,7 +50,7 @@ def record(count, steps, seed, **options):
 
 
 def replay(recorded, i, env, seed):
-    """Play game *i* again in a single environment; every step with the position before and after it."""
+    """Replay game *i* in a single environment; yield position, action, next position and final reward of every step."""
     observation, info = env.reset(seed=seed)
     assert_shows(recorded[0], i, observation, info, env.position())
     yield None, None, env.position(), None
@@ -81,7 +81,7 @@ def by_colour(position):
 
 
 def successors(position, agent):
-    """The boards that can lie when *agent* is to move again, after one move of the opponent or its pass."""
+    """Return the possible boards when *agent* is to move again, after one move or pass of the opponent."""
     if position.turn == agent or position.is_over():
         return {by_colour(position)}
     return {by_colour(position.play(action)) for action in position.legal_actions()}
@@ -99,7 +99,7 @@ CASES = [
 
 @pytest.mark.parametrize(("opponent", "colour", "start", "count", "steps"), CASES)
 @pytest.mark.parametrize(("size", "variant"), GAMES)
-def test_games_are_the_same_everywhere(size, variant, opponent, colour, start, count, steps):
+def test_all_environments_play_the_same_games(size, variant, opponent, colour, start, count, steps):
     options = {"size": size, "variant": variant, "colour": colour, "reward": "discs", **STARTS[start]}
     make, seed, finished, two_players = OPPONENTS[opponent], 77 * size, 0, opponent == "two players"
     recorded = record(count, steps, seed, opponent=make(), **options)
@@ -122,20 +122,20 @@ def test_games_are_the_same_everywhere(size, variant, opponent, colour, start, c
         if two_players:
             check_aec_game(recorded, i, seed + i, options)
     for device in (None, "cpu") * two_players:
-        check_pure_states(recorded, Rules(size, variant, STARTS[start].get("start", "standard")), seed, start, device)
+        check_functional(recorded, Rules(size, variant, STARTS[start].get("start", "standard")), seed, start, device)
     assert finished >= count
 
 
 def check_greedy(moved, after):
-    """It turns most discs, in the reversed game the fewest."""
+    """The greedy opponent flips the most discs, in the reversed game the fewest."""
     if not moved.is_over() and not moved.must_pass():
         children = [moved.play(reply) for reply in moved.legal_actions()]
         margins = {by_colour(child): -child.rules.sign * child.disc_difference() for child in children}
         assert margins[by_colour(after)] == max(margins.values())
 
 
-def check_pure_states(recorded, rules, seed, start, device):
-    """`functional` plays the first episode of every game: what it shows, whose turn it is, and what the last move earns."""
+def check_functional(recorded, rules, seed, start, device):
+    """`functional` plays the first episode of every game: observations, masks, sides to move and last rewards agree."""
     random_play = {name: value for name, value in STARTS[start].items() if name != "start"}
     state = functional.init(len(recorded[0].masks), rules, seed, device=device, **random_play)
     running = np.ones(state.shape, bool)
@@ -154,7 +154,7 @@ def check_pure_states(recorded, rules, seed, start, device):
 
 
 def check_aec_game(recorded, i, seed, options):
-    """The AEC environment plays the first episode of game *i*; both rewards come at the end, and nowhere before."""
+    """The AEC environment plays the first episode of game *i*; both agents are rewarded at the end only."""
     env = aec.env(**{key: value for key, value in options.items() if key != "colour"})
     env.reset(seed=seed)
     for before, step in itertools.pairwise(recorded):
@@ -173,7 +173,7 @@ def check_aec_game(recorded, i, seed, options):
 
 
 def check_aec_end(env, rewards):
-    """Each reward is kept until its agent has been stepped with None; the view is the agent's own."""
+    """Each agent keeps its reward and its own observation until it is stepped with None."""
     assert env.rewards == rewards
     final = env.position()
     winner = -1 if final.winner() is None else PLAYERS.index(final.winner())

@@ -1,4 +1,4 @@
-"""A game in progress can be kept, copied and pickled, and goes on in the copy exactly as it would have; nothing is shared."""
+"""Games in progress can be saved, copied and pickled. Copies continue identically and share no memory."""
 
 import copy
 import itertools
@@ -19,7 +19,7 @@ OPTIONS = {
     "pool": {"opponent": ["random", "greedy", last_legal, LastLegal()], "colour": "alternate", "reward": "shaped"},
 }
 options = pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
-WAYS = {
+COPIERS = {
     "clone": lambda env: env.clone(),
     "deepcopy": copy.deepcopy,
     "pickle": lambda env: pickle.loads(pickle.dumps(env)),
@@ -33,7 +33,7 @@ makers = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 
 
 def some_steps(env, count):
-    """Random steps, and a reset wherever the episode of a single environment ends; copies of everything that was returned."""
+    """Return copies of the results of random steps and, in single environments, of the resets between episodes."""
     results = []
     for _ in range(count):
         results.append(copy.deepcopy(env.step(env.sample_legal())))
@@ -48,21 +48,21 @@ def assert_same_results(left, right):
 
 @options
 @makers
-def test_a_copy_or_a_state_goes_on_in_the_same_way_and_alone(options, make):
+def test_copy_or_restored_state_continues_identically(options, make):
     env, other = make(**options), make(**options)
     env.reset(seed=1)
     some_steps(env, 20)
-    twins, state, masks = [way(env) for way in WAYS.values()], env.get_state(), env.action_masks()
+    copies, state, masks = [copier(env) for copier in COPIERS.values()], env.get_state(), env.action_masks()
     kept = pickle.loads(pickle.dumps(state))
-    assert all(np.array_equal(twin.action_masks(), masks) for twin in twins)
-    played = [some_steps(twin, 60) for twin in twins]
+    assert all(np.array_equal(copied.action_masks(), masks) for copied in copies)
+    played = [some_steps(copied, 60) for copied in copies]
     assert np.array_equal(env.get_state(), state)
     assert np.array_equal(env.action_masks(), masks)
     expected = some_steps(env, 60)
     for results in played:
         assert_same_results(results, expected)
     if isinstance(env, ReversiEnv):
-        assert len({one.np_random.integers(2**60) for one in (env, *twins)}) == 1
+        assert len({one.np_random.integers(2**60) for one in (env, *copies)}) == 1
     for one in (env, other):
         one.set_state(state)
         assert np.array_equal(state, kept)
@@ -70,35 +70,35 @@ def test_a_copy_or_a_state_goes_on_in_the_same_way_and_alone(options, make):
         assert_same_results(some_steps(one, 60), expected)
 
 
-def test_a_finished_and_an_unbegun_episode_stay_what_they_are():
+def test_copies_of_finished_and_new_environments_need_reset():
     env = ReversiEnv(size=4, opponent=None)
-    unbegun = [way(env) for way in WAYS.values()]
+    never_reset = [copier(env) for copier in COPIERS.values()]
     env.reset(seed=1)
     while not env.step(env.sample_legal())[2]:
         pass
-    for twin in (*unbegun, *(way(env) for way in WAYS.values())):
+    for copied in (*never_reset, *(copier(env) for copier in COPIERS.values())):
         with pytest.raises(ResetNeeded):
-            twin.step(0)
+            copied.step(0)
 
 
-def test_deepcopy_copies_the_opponents_and_a_clone_shares_them():
+def test_deepcopy_copies_opponents_and_clone_shares_them():
     env = ReversiEnv(opponent=OpponentPool(["random"]))
     assert env.clone().opponents is env.opponents
     assert copy.deepcopy(env).opponents is not env.opponents
 
 
-def test_a_window_is_not_copied(hasty_window):
+def test_window_is_not_copied(unlimited_fps):
     env = ReversiEnv(render_mode="human")
     env.reset(seed=1)
-    for way in WAYS.values():
-        twin = way(env)
-        assert twin._window is None
-        twin.close()
+    for copier in COPIERS.values():
+        copied = copier(env)
+        assert copied._window is None
+        copied.close()
     assert env._window.is_open
     env.close()
 
 
-def test_states_of_other_games_are_refused():
+def test_state_of_another_game_or_opponent_is_rejected():
     big, small = (ReversiEnv(size=size, opponent=None) for size in (8, 4))
     against, among = ReversiEnv(size=4, opponent=last_legal), ReversiEnv(size=4, opponent=["random", last_legal])
     for env in (big, small, against, among):
@@ -127,7 +127,7 @@ def test_states_of_other_games_are_refused():
 
 
 def aec_game(env):
-    """Play to the end, the dead agents' steps included; everything that was seen."""
+    """Play to the end, with the last steps of terminated agents; return everything that was observed."""
     seen = []
     for agent in env.agent_iter():
         observation, reward, terminated, _, info = env.last()
@@ -137,21 +137,21 @@ def aec_game(env):
 
 
 @pytest.mark.parametrize("turns", [0, 5, 1000], ids=["at the start", "in the middle", "between the last two steps"])
-def test_a_copied_aec_game_goes_on_in_the_same_way(turns):
+def test_copied_aec_game_continues_identically(turns):
     env, other = aec.env(size=4), aec.env(size=4)
-    unbegun = [way(env) for way in WAYS.values()]
+    never_reset = [copier(env) for copier in COPIERS.values()]
     env.reset(seed=3)
     for _ in range(turns):
         if env.terminations[env.agent_selection]:
-            env.step(None)  # one agent has gone, the other is still to be stepped
+            env.step(None)  # the other agent's last step is still missing
             break
         env.step(env.sample_legal())
-    twins, state = [way(env) for way in WAYS.values()], env.get_state()
+    copies, state = [copier(env) for copier in COPIERS.values()], env.get_state()
     before = copy.deepcopy(state)
-    seen = [aec_game(twin) for twin in twins]
+    seen = [aec_game(copied) for copied in copies]
     assert str(env.get_state()) == str(before)
     expected = aec_game(env)
-    for one in (env, other, *unbegun):
+    for one in (env, other, *never_reset):
         one.set_state(state)
         seen.append(aec_game(one))
     assert seen == [expected] * len(seen)
@@ -164,8 +164,8 @@ def assert_fresh(arrays):
 
 
 @options
-def test_what_a_step_returns_is_fresh_and_plain(options):
-    """Plain floats, bools and ints, as SB3 and JSON want them, in objects that nobody else holds."""
+def test_step_returns_new_arrays_and_plain_numbers(options):
+    """Rewards and infos are plain floats, bools and ints, as SB3 and JSON need; arrays share no memory."""
     env = ReversiEnv(size=4, **options)
     arrays, terminated = [], True
     for _ in range(30):
@@ -182,7 +182,7 @@ def test_what_a_step_returns_is_fresh_and_plain(options):
     assert_fresh(arrays)
 
 
-def test_what_the_aec_environment_returns_is_fresh_and_plain_and_its_state_in_colours():
+def test_aec_returns_new_arrays_and_state_by_colour():
     env = aec.env(size=4)
     env.reset(seed=1)
     arrays = []

@@ -1,4 +1,4 @@
-"""`TorchVectorEnv` on the CPU: the games of the numpy vector environment bit for bit, resets, errors, and as a `VectorEnv`."""
+"""`TorchVectorEnv` on the CPU: the same games as `ReversiVectorEnv`, resets, errors, and the `VectorEnv` interface."""
 
 import copy
 import pickle
@@ -25,10 +25,10 @@ def make(count=COUNT, *, seed=11, **options):
     return envs
 
 
-def make_twin(count=COUNT, *, seed=11, **options):
-    twin = ReversiVectorEnv(count, autoreset_mode="SAME_STEP", **options)
-    twin.reset(seed=seed)
-    return twin
+def make_ref(count=COUNT, *, seed=11, **options):
+    ref = ReversiVectorEnv(count, autoreset_mode="SAME_STEP", **options)
+    ref.reset(seed=seed)
+    return ref
 
 
 def assert_same_step(result, expected):
@@ -43,7 +43,7 @@ def assert_same_step(result, expected):
         assert np.array_equal(last[ended], np.stack(list(expected[4]["final_obs"][ended])))
 
 
-GIVEN = [
+STEP_OPTIONS = [
     {"opponent": "greedy", "reward": "shaped", "discount": 0.9, "colour": "alternate"},
     {"opponent": "random", "reward": "discs", "opening_plies": 3},
     {"opponent": None, "empties": 5, "illegal": "random"},
@@ -52,7 +52,7 @@ GIVEN = [
 
 
 @pytest.mark.parametrize(("size", "variant"), GAMES)
-def test_children_are_all_positions_one_move_further_on(size, variant):
+def test_children_are_all_positions_after_one_move(size, variant):
     envs, rules = make(size=size, variant=variant, opponent=None, opening_plies=5), Rules(size, variant)
     states = envs.get_state()
     (own, opp), flipped = (numbers.numpy() for numbers in envs.children())
@@ -65,25 +65,25 @@ def test_children_are_all_positions_one_move_further_on(size, variant):
 
 
 @pytest.mark.parametrize(
-    "options", [{"opponent": None}, {"opponent": "random"}, {"opponent": "greedy"}, *GIVEN], ids=str
+    "options", [{"opponent": None}, {"opponent": "random"}, {"opponent": "greedy"}, *STEP_OPTIONS], ids=str
 )
 @pytest.mark.parametrize(("size", "variant"), GAMES)
-def test_steps_are_those_of_the_vector_environment(size, variant, options):
-    given, options = options in GIVEN, {"size": size, "variant": variant, "colour": "random"} | options
-    envs, twin, ended, rng = make(parallel=given, **options), make_twin(**options), 0, np.random.default_rng(1)
+def test_steps_match_reversi_vector_env(size, variant, options):
+    wild, options = options in STEP_OPTIONS, {"size": size, "variant": variant, "colour": "random"} | options
+    envs, ref, ended, rng = make(parallel=wild, **options), make_ref(**options), 0, np.random.default_rng(1)
     for _ in range(2 * size * size):
-        actions = twin.sample_legal()
-        if given:
+        actions = ref.sample_legal()
+        if wild:
             actions = np.where(rng.random(COUNT) < 0.1, rng.integers(0, size * size + 1, COUNT), actions)
-            envs.set_state(twin.get_state())  # `sample_legal` has drawn
-        expected = twin.step(actions)
-        assert_same_step(envs.step(torch.from_numpy(actions)) if given else envs.random_step(), expected)
+            envs.set_state(ref.get_state())  # `sample_legal` has advanced the random streams
+        expected = ref.step(actions)
+        assert_same_step(envs.step(torch.from_numpy(actions)) if wild else envs.random_step(), expected)
         ended += int(expected[2].sum())
-    assert (envs.get_state() == twin.get_state()).all()
+    assert (envs.get_state() == ref.get_state()).all()
     assert ended > COUNT
 
 
-def test_the_layouts_show_the_same_games():
+def test_all_layouts_show_the_same_games():
     planes, half, packed = (make(size=6, layout=layout) for layout in ("planes", "half", "packed"))
     squares = torch.tensor(list(Rules(6).squares()))
     for _ in range(50):
@@ -100,18 +100,18 @@ def test_the_layouts_show_the_same_games():
 
 
 @pytest.mark.parametrize("action", [0, -1, 65, 2**40, -(2**63)])
-def test_an_illegal_action_loses_the_episode_and_one_that_does_not_exist_too(action):
+def test_illegal_or_nonexistent_action_loses_the_episode(action):
     envs = make(4)
     legal = int(envs.infos["action_mask"][0].to(torch.uint8).argmax())
     _, rewards, terminated, _, infos = envs.step(torch.tensor([legal, action, legal, action]))
     assert rewards.tolist() == [0, -1, 0, -1]
     assert terminated.tolist() == infos["illegal_action"].tolist() == [False, True, False, True]
     assert infos["final_score"].tolist() == [0, -64, 0, -64]
-    assert infos["winner"].tolist() == [0, 1, 0, 1]  # of those that have ended: white
+    assert infos["winner"].tolist() == [0, 1, 0, 1]  # white wins both games that ended
     assert infos["to_move"].tolist() == [1, 0, 1, 0]
 
 
-def test_results_are_the_environments_own_memory():
+def test_results_are_views_of_reused_memory():
     envs = make(8)
     first, *_ = envs.random_step()
     kept, address = first.clone(), first.data_ptr()
@@ -121,7 +121,7 @@ def test_results_are_the_environments_own_memory():
     assert envs.boards.data_ptr() == envs.infos["boards"].data_ptr()
 
 
-def test_seeds():
+def test_seed_may_be_int_or_list():
     envs, single = make(3, seed=[5, 2**64 - 1, 7]), make(1, seed=7)
     for _ in range(100):
         observations, *_ = envs.random_step()
@@ -134,38 +134,38 @@ def test_seeds():
     assert not (TorchVectorEnv(2, device="cpu").get_state()["random"] == 0).any()
 
 
-def test_a_reset_of_some_games_and_of_other_starts():
-    envs, twin = make(6, size=6, opponent="random"), make_twin(6, size=6, opponent="random")
+def test_partial_reset_with_options_matches_vector_env():
+    envs, ref = make(6, size=6, opponent="random"), make_ref(6, size=6, opponent="random")
     before, which = envs.get_state(), np.array([True, False] * 3)
     options = {"reset_mask": which, "empties": 10, "colour": "white"}
     envs.reset(options=options | {"reset_mask": torch.from_numpy(which)})
-    twin.reset(options=options)
-    assert (envs.get_state() == twin.get_state()).all()
+    ref.reset(options=options)
+    assert (envs.get_state() == ref.get_state()).all()
     assert ((envs.get_state() == before) == ~which).all()
 
 
-def test_states_go_to_and_from_the_vector_environment():
-    envs, twin = make(opponent="greedy"), make_twin(opponent="greedy", seed=3)
+def test_states_are_exchanged_with_vector_env():
+    envs, ref = make(opponent="greedy"), make_ref(opponent="greedy", seed=3)
     for _ in range(7):
-        twin.step(twin.sample_legal())
-    envs.set_state(twin.get_state())
+        ref.step(ref.sample_legal())
+    envs.set_state(ref.get_state())
     for _ in range(70):
-        assert_same_step(envs.random_step(), twin.step(twin.sample_legal()))
+        assert_same_step(envs.random_step(), ref.step(ref.sample_legal()))
     with pytest.raises(SettingsError, match="opponent"):
-        make(opponent="random").set_state(twin.get_state())
+        make(opponent="random").set_state(ref.get_state())
 
 
 @pytest.mark.parametrize("way", [copy.deepcopy, copy.copy, lambda envs: pickle.loads(pickle.dumps(envs))])
 @pytest.mark.parametrize("layout", ["planes", "half", "packed"])
-def test_a_copy_goes_on_in_the_same_way_and_alone(layout, way):
-    """Its tensors show its own games: they are no pictures of the moment of the copy."""
+def test_copy_continues_identically_and_independently(layout, way):
+    """The tensors of the copy are views of its own games, not of the original's."""
     envs = make(size=4, opponent="greedy", layout=layout)
     for _ in range(12):
         last = envs.random_step()
-    twin = way(envs)
-    assert same_tensors(last, (twin.observations, twin._batch.rewards, twin._terminated, twin._truncated, twin.infos))
+    ref = way(envs)
+    assert same_tensors(last, (ref.observations, ref._batch.rewards, ref._terminated, ref._truncated, ref.infos))
     states = envs.get_state()
-    steps = [copy.deepcopy(twin.random_step()) for _ in range(20)]
+    steps = [copy.deepcopy(ref.random_step()) for _ in range(20)]
     assert (envs.get_state() == states).all()
     for expected in steps:
         assert same_tensors(envs.random_step(), expected)
@@ -188,13 +188,13 @@ BAD_OPTIONS = {"num_envs": 0, "layout": "float", "illegal": "raise", "observatio
         *(("reward", "shaped"), ("autoreset_mode", "NEXT_STEP"), ("max_episode_steps", 20)),
     ],
 )
-def test_options_that_do_not_exist(name, value):
+def test_invalid_option_is_rejected(name, value):
     with pytest.raises(SettingsError, match=name):
         gymnasium.make_vec("TorchReversi-v0", **{"num_envs": 2, "device": "cpu"} | {name: value})
 
 
 ACTIONS = ([1], [0.5, 0.5], [True, True], "ab", [[1, 2], [3]], torch.zeros(2, 1, dtype=torch.int64))
-REFUSED = [
+BAD_CALLS = [
     *((InvalidAction, "2", lambda envs, actions=actions: envs.step(actions)) for actions in ACTIONS),
     *((SettingsError, "seed", lambda envs, seed=seed: envs.reset(seed=seed)) for seed in (-1, [1], [1, -2], [1, 0.5])),
     *(
@@ -204,13 +204,13 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("error", "message", "call"), REFUSED)
-def test_actions_seeds_and_masks_of_another_kind(error, message, call):
+@pytest.mark.parametrize(("error", "message", "call"), BAD_CALLS)
+def test_invalid_action_seed_or_reset_mask_is_rejected(error, message, call):
     with pytest.raises(error, match=message):
         call(make(2))
 
 
-def test_before_the_first_reset():
+def test_calls_before_first_reset_raise():
     envs = TorchVectorEnv(2, device="cpu")
     some = {"reset_mask": [True, False]}
     for call in (envs.random_step, lambda: envs.step([0, 0]), lambda: envs.reset(options=some)):
@@ -218,7 +218,7 @@ def test_before_the_first_reset():
             call()
 
 
-def test_a_start_that_leaves_nothing_to_decide_is_refused():
+def test_start_position_without_choice_is_rejected():
     start = Position.from_text("X" * 12 + "OXX-", WHITE)
     envs = TorchVectorEnv(2, device="cpu", size=4, opponent=None, start=start, opening_plies=1)
     with pytest.raises(SettingsError, match="start"):
@@ -230,7 +230,7 @@ def test_a_start_that_leaves_nothing_to_decide_is_refused():
 @pytest.mark.filterwarnings("ignore:.*WARN")
 @pytest.mark.parametrize("layout", ["planes", "half", "packed"])
 @pytest.mark.parametrize(("name", "variant"), [("TorchReversi-v0", "normal"), ("TorchReversedReversi-v0", "reversed")])
-def test_it_is_registered_and_results_lie_in_the_spaces_which_pass_the_checks_of_gymnasium(name, variant, layout):
+def test_registered_ids_pass_gymnasium_space_checks(name, variant, layout):
     options = {"size": 4, "layout": layout, "autoreset_mode": "SAME_STEP", "max_episode_steps": 99}
     made = gymnasium.make_vec(name, num_envs=16, device="cpu", **options)
     assert made.autoreset_mode is made.metadata["autoreset_mode"] is AutoresetMode.SAME_STEP

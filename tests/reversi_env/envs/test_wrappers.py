@@ -1,4 +1,4 @@
-"""The wrappers: a wrapped episode is the image of the unwrapped one, and the checkers accept it."""
+"""Symmetry wrappers: a wrapped episode is a symmetric image of the unwrapped one."""
 
 import gymnasium
 import numpy as np
@@ -34,7 +34,7 @@ def board_in(observation):
 @pytest.mark.parametrize("wrapper", SYMMETRIC)
 @pytest.mark.parametrize("observation", ["planes", "flat", "dict"])
 @pytest.mark.parametrize(("size", "variant"), GAMES)
-def test_a_wrapped_episode_is_the_image_of_the_unwrapped_one(size, variant, observation, wrapper):
+def test_wrapped_episode_is_symmetric_image_of_plain_episode(size, variant, observation, wrapper):
     options = {"size": size, "variant": variant, "observation": observation, "opponent": "random", "colour": "random"}
     wrapped, plain = wrapper(ReversiEnv(**options)), ReversiEnv(**options)
     images, rng, symmetries = action_images(size), np.random.default_rng(1), set()
@@ -58,7 +58,7 @@ def test_a_wrapped_episode_is_the_image_of_the_unwrapped_one(size, variant, obse
                 assert image == position.canonical()
             action = int(draw_legal(rng, info["action_mask"]))
             original = int(np.flatnonzero(images[symmetry] == action)[0])
-            result = wrapped.step(np.array(action))  # as SB3's `predict` gives it
+            result = wrapped.step(np.array(action))  # the type that SB3's `predict` returns
             seen, reward, terminated, _, info = result
             assert (reward, terminated) == plain.step(original)[1:3]
     assert len(symmetries) > 1
@@ -72,7 +72,7 @@ def test_a_wrapped_episode_is_the_image_of_the_unwrapped_one(size, variant, obse
         *(("SAME_STEP", {"channels_last": True, "dtype": "float32"}), ("DISABLED", {"extra_planes": ("legal",)})),
     ],
 )
-def test_a_wrapped_batch_is_the_image_of_the_unwrapped_one(mode, form, wrapper):
+def test_wrapped_batch_is_symmetric_image_of_plain_batch(mode, form, wrapper):
     options = {"size": 4, "opponent": "greedy", "colour": "random", "autoreset_mode": mode, **form}
     wrapped, plain = wrapper(ReversiVectorEnv(5, **options)), ReversiVectorEnv(5, **options)
     (seen, infos), (shown, _) = wrapped.reset(seed=3), plain.reset(seed=3)
@@ -91,15 +91,15 @@ def test_a_wrapped_batch_is_the_image_of_the_unwrapped_one(mode, form, wrapper):
         actions = draw_legal(rng, mask)
         originals = [np.flatnonzero(images[k] == action)[0] for k, action in zip(before, actions, strict=True)]
         seen, rewards, terminated, _, infos = wrapped.step(actions)
-        shown, expected, ended, _, told = plain.step(originals)
+        shown, expected, ended, _, plain_infos = plain.step(originals)
         assert (rewards.tolist(), terminated.tolist()) == (expected.tolist(), ended.tolist())
         begun, over = (ended if mode == "SAME_STEP" else over), ended & (mode == "NEXT_STEP")
-        if wrapper is VectorSymmetryAugmentation:  # an episode keeps its own to its end
+        if wrapper is VectorSymmetryAugmentation:  # the symmetry is fixed until the episode ends
             assert np.array_equal(wrapped.symmetries[~begun], before[~begun])
         for i in np.flatnonzero(ended):
             ends += 1
             if mode == "SAME_STEP":
-                assert is_image(infos["final_obs"][i], told["final_obs"][i], images[before[i]], form)
+                assert is_image(infos["final_obs"][i], plain_infos["final_obs"][i], images[before[i]], form)
         if mode == "DISABLED" and ended.any():
             again = {"options": {"reset_mask": ended.tolist()}}
             (seen, infos), (shown, _) = wrapped.reset(**again), plain.reset(**again)
@@ -112,18 +112,18 @@ def game_of(observations, i):
 
 
 def is_image(seen, shown, image, form):
-    """Whether one game is *seen* as the image of what is *shown* of it."""
+    """Return whether the observation *seen* is the symmetric image of the observation *shown*."""
     if isinstance(seen, dict):
         masks_too = np.array_equal(seen["action_mask"][image], shown["action_mask"])
         return masks_too and is_image(seen["observation"], shown["observation"], image, form)
     shape = (image.size - 1, -1) if "channels_last" in form else (-1, image.size - 1)
     rows, expected = seen.reshape(shape), shown.reshape(shape)
-    turned = rows[image[:-1]] if "channels_last" in form else rows[:, image[:-1]]
-    return seen.dtype == shown.dtype and np.array_equal(turned, expected)
+    transformed = rows[image[:-1]] if "channels_last" in form else rows[:, image[:-1]]
+    return seen.dtype == shown.dtype and np.array_equal(transformed, expected)
 
 
 @pytest.mark.parametrize("wrapper", [*SYMMETRIC, *VECTOR])
-def test_sampled_actions_are_legal_as_seen(wrapper):
+def test_sampled_actions_are_legal_in_the_wrapped_view(wrapper):
     env = wrapper(ReversiEnv(size=6) if wrapper in SYMMETRIC else ReversiVectorEnv(4, size=6))
     _, info = env.reset(seed=2)
     for _ in range(14):
@@ -134,7 +134,7 @@ def test_sampled_actions_are_legal_as_seen(wrapper):
             _, info = env.reset()
 
 
-def test_an_episode_keeps_its_symmetry_which_the_seed_decides():
+def test_symmetry_is_fixed_per_episode_and_depends_on_seed():
     def drawn():
         for seed in range(100):
             _, info = env.reset(seed=seed)
@@ -153,7 +153,7 @@ def test_an_episode_keeps_its_symmetry_which_the_seed_decides():
         assert np.array_equal(*(envs.symmetries for envs in batches))
 
 
-def test_the_last_move_has_a_plane_which_is_empty_after_a_pass_and_turned_with_the_rest():
+def test_last_move_plane_is_empty_after_pass_and_transformed():
     env, rules = ReversiEnv(opponent=None, size=4, extra_planes=["last_move"]), Rules(4)
     planes, _ = env.reset(seed=1)
     assert planes.shape == (3, 4, 4)
@@ -172,11 +172,11 @@ def test_the_last_move_has_a_plane_which_is_empty_after_a_pass_and_turned_with_t
 
 @pytest.mark.parametrize("observation", ["planes", "dict"])
 @pytest.mark.parametrize(("dtype", "channels_last"), [("int8", False), ("float32", True)])
-def test_extra_planes_and_other_forms(observation, dtype, channels_last):
-    asked = []
+def test_extra_planes_with_dtype_and_channel_order(observation, dtype, channels_last):
+    calls = []
 
     def opponent(board, mask):
-        asked.append((board, mask))
+        calls.append((board, mask))
         return last_legal(board, mask)
 
     form = {"extra_planes": ["last_move", "legal"], "dtype": dtype, "channels_last": channels_last}
@@ -195,7 +195,7 @@ def test_extra_planes_and_other_forms(observation, dtype, channels_last):
             break
         action = single.sample_legal()
         (seen, _, terminated, _, info), (planes, *_) = single.step(action), plain.step(action)
-    for board, mask in asked:
+    for board, mask in calls:
         planes = np.moveaxis(board, -1, 0) if channels_last else board
         assert planes.shape == (4, 4, 4)
         assert np.array_equal(planes[3].reshape(-1), mask[:-1])
@@ -203,7 +203,7 @@ def test_extra_planes_and_other_forms(observation, dtype, channels_last):
 
 
 @pytest.mark.parametrize("wrapper", SYMMETRIC)
-def test_bad_actions_and_other_games_are_refused(wrapper):
+def test_invalid_action_or_other_environment_is_rejected(wrapper):
     env = wrapper(ReversiEnv(size=4))
     env.reset(seed=1)
     for action in (-1, 17, 1.0, "a1", None):

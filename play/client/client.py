@@ -1,7 +1,7 @@
 """`Client` of `play.server`: creates or joins a game, and plays it to its end for a person or an agent.
 
-It is the client of report 001 in today's form: it checks every board of the server against its own, and ends with the game. After
-a lost connection it reconnects for a while. The server is not trusted: its texts are shown without control characters.
+It checks every board of the server against its own, like the client of report 001, and ends with the game. After a lost
+connection it reconnects for a while. The server is not trusted: its texts are shown without control characters.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import dataclass
+from http.client import HTTPException
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, unquote, urlsplit
@@ -23,7 +24,7 @@ from reversi_env.errors import quoted
 from reversi_env.rules import BLACK, WHITE, Colour
 
 DEFAULT_PORT = 8400
-#: Seconds for an answer of the server, for reconnecting after a lost connection, and between two attempts.
+#: Timeouts of a response and of all attempts to reconnect, and time between two attempts, in seconds.
 ANSWER_SECONDS, RECONNECT_SECONDS, RETRY_SECONDS = 20.0, 60.0, 0.5
 #: Seconds after which a connection without a move counts as a successful reconnection.
 STEADY_SECONDS = 10.0
@@ -31,7 +32,7 @@ STEADY_SECONDS = 10.0
 MAX_ANSWER = 1 << 20
 #: Close codes after which reconnecting is of no use.
 NOT_ADMITTED, POLICY = 4403, 1008
-#: Errors after which no state follows, since the game has not changed.
+#: Errors that no state follows, since the game has not changed.
 UNCHANGED = ("nothing_to_undo", "illegal_move")
 
 
@@ -40,7 +41,7 @@ class ConnectError(ReversiError):
 
 
 class UnreachableError(ConnectError):
-    """There is no server, or none any more."""
+    """There is no server, or it has gone away."""
 
     exit_status = 1
 
@@ -82,7 +83,7 @@ def server_url(address: str) -> str:
 
 
 class Client:
-    """One server, by its URL; an error if it is no Reversi server. *headers* are sent with every request."""
+    """A connection to the Reversi server at *url*, which is checked. *headers* are sent with every request."""
 
     def __init__(self, url: str, headers: dict[str, str] | None = None) -> None:
         self.url, self.headers = url, headers or {}
@@ -98,7 +99,7 @@ class Client:
                 return decode_message(response.read(MAX_ANSWER))
         except HTTPError as error:
             raise ConnectError(f"{self.url} refuses: {_reason(error)}") from None
-        except (URLError, OSError, ValueError) as error:
+        except (URLError, HTTPException, OSError, ValueError) as error:
             reason = getattr(error, "reason", None) or error
             text = (getattr(reason, "strerror", None) or str(reason)).lower()
             raise UnreachableError(
@@ -145,7 +146,7 @@ class Client:
 
 
 class ClientPlayer:
-    """A player of this side; *role* is its seat after joining."""
+    """The player of a client; *role* is its seat after joining."""
 
     role = ""
 
@@ -154,7 +155,7 @@ class ClientPlayer:
         self.role = role
 
     def on_notice(self, text: str) -> None:
-        """Receive a message that is no state."""
+        """Receive a message for the player."""
 
     def on_state(self, game: Game) -> None:
         """Receive the game after a change."""
@@ -169,7 +170,7 @@ class ClientPlayer:
 
 
 class _Session:
-    """The state that survives a lost connection: the game, and whether the server still waits for our message."""
+    """State across lost connections: the game, and whether we still owe the server a message."""
 
     def __init__(self, ticket: Ticket, player: ClientPlayer) -> None:
         self._ticket, self._player = ticket, player
@@ -249,7 +250,7 @@ def replayed_game(state: dict[str, Any]) -> Game:
 
 
 def decode_message(text: str | bytes) -> Any:
-    """Return the content of a server's JSON; texts without unprintable characters, since a terminal obeys escape sequences."""
+    """Return the content of a server's JSON without unprintable characters, since terminals execute escape sequences."""
     try:
         return _plain(json.loads(text))
     except RecursionError:
@@ -265,7 +266,7 @@ def _plain(value: Any) -> Any:
 
 
 def _reason(error: HTTPError) -> str:
-    with error:  # it is the answer, and holds the connection
+    with error:  # it is the response, which holds the connection
         try:
             return str(decode_message(error.read(MAX_ANSWER))["message"])
         except (ValueError, KeyError, TypeError, OSError):

@@ -84,10 +84,12 @@ def test_bad_input_is_reported_in_one_line(api, reversi, arguments, message):
     check_refusal(reversi, ("connect", api.url, *arguments.split()), message)
 
 
-def test_missing_server_is_a_failure_with_status_1(reversi):
-    code, out, err = reversi("connect", "127.0.0.1:1")
+@pytest.mark.parametrize(("address", "reason"), [("127.0.0.1:1", "connection refused"), ("a b:1", "url can't contain")])
+def test_missing_server_is_a_failure_with_status_1(reversi, address, reason):
+    code, out, err = reversi("connect", address)
     assert (code, out, err.count("\n")) == (1, "", 1)
-    assert "http://127.0.0.1:1 (connection refused): expected a server there" in err
+    assert f"http://{address} ({reason}" in err
+    assert "): expected a server there" in err
 
 
 def test_server_addresses_become_urls():

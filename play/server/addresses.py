@@ -1,4 +1,4 @@
-"""Addresses of clients, by which limits and shares are counted, and of this machine for others."""
+"""Addresses of clients, for limits and fair shares, and this machine's address for other machines."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def client_of(connection: HTTPConnection) -> str:
 
 @lru_cache(4096)
 def known_as(host: str) -> str:
-    """Return the name of the client at an address: an IPv4 address, or the /64 of an IPv6 one (a customer has no less)."""
+    """Return the name of the client at an address: an IPv4 address, or the /64 of an IPv6 address, the least a customer gets."""
     try:
         address = ip_address(host)
     except ValueError:
@@ -58,7 +58,7 @@ def host_for_others(host: str) -> str | None:
         host = _own_address()
     try:
         return None if ip_address(host).is_loopback else host
-    except ValueError:  # a name
+    except ValueError:  # a host name
         return None if host == "localhost" else host
 
 

@@ -24,7 +24,7 @@ from search.agents.searching import SearchAgent
 from search.agents.simple import INVINCIBLE_EMPTIES, SMALL_SIZE, ExactAgent, PerfectAgent
 from search.agents.spec import AgentSpec
 
-#: The agents on offer, the levels for people first, then the strongest; their texts are those of the page in English.
+#: The agents on offer, the levels for people first, then the strongest first. Their texts are the page's in English.
 NAMES = (
     *("human", "perfect", "network", "six-factor", "four-attribute", "cell-utility", "position-stability"),
     *("ten-weight", "mobility", "discs", "zero", "rl", "greedy-invincible", "greedy", "random"),
@@ -35,13 +35,13 @@ _PLAIN = ("human", "perfect", "zero", "rl", "greedy-invincible", "greedy", "rand
 _OPTIONS = frozenset({"depth", "time", "nodes", "level", "exact", "seed", "book", "variety", "simulations"})
 #: Agents that need trained weights: the folder with them, and how the files' names begin.
 _WEIGHTS = {"network": (NETWORKS, ""), "rl": (NETWORKS / "residual", "ppo-"), "zero": (NETWORKS / "residual", "zero-")}
-#: Agents that need torch. They are made by a worker only, since loading torch would block the event loop.
+#: Agents that need torch. Only workers create them, since importing torch would block the event loop.
 _WITH_TORCH = ("rl", "zero")
 #: Seconds per move of the tree search if the spec sets no time.
 ZERO_SECONDS = 1.0
-#: Seconds per move of `perfect`, whose move is not proven if it is stopped. Most take less than one.
+#: Maximum seconds per move of `perfect`, whose move is not proven if it is stopped. Most moves take less than one second.
 PERFECT_SECONDS = 60.0
-#: Maximum number of empty squares that a spec may have solved exactly; takes about a second.
+#: Maximum of the option `exact`, the empty squares that are solved; takes about a second.
 MAX_EXACT = 18
 #: A search to a fixed depth up to this one needs no time limit.
 SHORT_DEPTH = 6
@@ -60,7 +60,7 @@ class LimitedAgent:
 
 @cache
 def sizes(name: str) -> list[int]:
-    """Return the sizes that an agent plays in both variants; none if it needs torch, which is missing.
+    """Return the sizes that an agent plays in both variants; none if it needs torch and torch is missing.
 
     Without a solved book the first moves of `perfect` on 6x6 would take minutes.
     """
@@ -111,7 +111,7 @@ def limited_agent(spec: str, size: int, options: ServerOptions, *, lenient: bool
         parsed.check()
         _check_size(parsed.name, size)
         _check_book(parsed, size)
-        limited = _cut(parsed, options, lenient)
+        limited = _with_limits(parsed, options, lenient)
         if parsed.name == "zero":
             return _limited_zero(limited, options)
         agent = None if parsed.name in _WITH_TORCH else limited.make()
@@ -141,7 +141,7 @@ def book_sizes() -> list[int]:
     return [size for size in SIZES if all(packaged_book(game) and not solved_book(game) for game in games[size])]
 
 
-def _cut(spec: AgentSpec, options: ServerOptions, lenient: bool) -> AgentSpec:
+def _with_limits(spec: AgentSpec, options: ServerOptions, lenient: bool) -> AgentSpec:
     for key, most in (("depth", options.deepest), ("time", options.longest_think), ("exact", MAX_EXACT)):
         value = float(spec.options.get(key, 0))
         if value > most and not lenient:
@@ -152,7 +152,7 @@ def _cut(spec: AgentSpec, options: ServerOptions, lenient: bool) -> AgentSpec:
 
 
 def _seconds(agent: Agent | None, options: ServerOptions) -> float | None:
-    """Return its own time limit, or the server's if nothing small ends its searches."""
+    """Return the agent's own time limit; None if its searches are quick, otherwise the server's limit."""
     if isinstance(agent, PerfectAgent):
         return max(PERFECT_SECONDS, options.longest_think)
     if isinstance(agent, ExactAgent):

@@ -1,4 +1,4 @@
-"""Bodies and messages between clients and the server, one class each; they give the schemas of ``/openapi.json``, too.
+"""Request and response bodies and messages, one class each; the schemas of ``/openapi.json`` are made from them.
 
 A field that is missing, unknown, of another type or out of its range is refused with a line that names it.
 """
@@ -29,7 +29,7 @@ Comment = Annotated[str, Meta(max_length=1_000, description="A comment on a posi
 Id = Annotated[str, Meta(max_length=40, description="Returned with the answer.")]
 
 
-class Refused(Exception):  # noqa: N818 - an answer, not a fault
+class Refused(Exception):  # noqa: N818 - a response, not a fault
     """A refused request: an HTTP status, a short code for programs, a line for people."""
 
     def __init__(self, status: int, code: str, message: str) -> None:
@@ -37,7 +37,7 @@ class Refused(Exception):  # noqa: N818 - an answer, not a fault
         self.status, self.code, self.message = status, code, message
 
     def problem(self, id: str | UnsetType = UNSET) -> Problem:
-        """Return the message about it, with the *id* of the message that it answers."""
+        """Return the error message for the client; *id* is that of the refused message."""
         return Problem(self.code, self.message, self.status, id)
 
 
@@ -70,7 +70,7 @@ class CreateGame(_Strict):
     variant: VariantName = "normal"
     start: StartName = "standard"
     moves: Annotated[
-        list[MoveName], Meta(max_length=60, description="An opening that is played already, and is not taken back.")
+        list[MoveName], Meta(max_length=60, description="Opening moves, already played; they cannot be taken back.")
     ] = []
     black: SeatRequest = msgspec.field(default_factory=SeatRequest)
     white: SeatRequest = msgspec.field(default_factory=SeatRequest)
@@ -78,7 +78,7 @@ class CreateGame(_Strict):
 
 
 class MoveRequest(_Strict):
-    """A move; *ply* is the number of moves before it, so that a repeated message has no effect."""
+    """A move; *ply* is the number of moves before it, so that a message sent twice has no effect."""
 
     move: MoveName
     ply: Ply
@@ -98,7 +98,7 @@ class TranscriptRequest(_Strict):
     """Games or positions from number *first* on: moves (f5d6c3…), GGF (with its rules), OBF or a board; or a file, also WTHOR."""
 
     text: Annotated[str, Meta(max_length=60_000)] = ""
-    file: Annotated[bytes, Meta(max_length=700_000, description="In base64; it goes before the text.")] = b""
+    file: Annotated[bytes, Meta(max_length=700_000, description="In base64; used instead of the text.")] = b""
     first: Annotated[int, Meta(ge=0, le=100_000)] = 0
     size: SizeNumber = 8
     variant: VariantName = "normal"
@@ -123,7 +123,7 @@ class PuzzleRequest(_Strict):
 
 
 class Step(_Strict, omit_defaults=True):
-    """A move of a review, and the variations in its place."""
+    """A move of a review, and the variations that replace it."""
 
     move: Annotated[str, Meta(pattern="^([a-h][1-8]|pass)$")]
     comment: Comment = ""
@@ -166,9 +166,9 @@ class SeatState(Struct):
 
 
 class ClockState(Struct):
-    """Seconds left for each side; *running* is the side whose clock runs, from the moment this was sent.
+    """Seconds left for each side when the message is sent; *running* is the side whose clock runs.
 
-    *grace* is the time after its last second, in the whole game, that a side has for network latency.
+    *grace* is the extra time per game, in seconds, that compensates for network latency.
     """
 
     black: float
@@ -179,7 +179,7 @@ class ClockState(Struct):
 
 
 class Result(Struct):
-    """How a game ended; *score* in discs for black, the empty squares to the winner."""
+    """How a game ended; *score* in discs for black; empty squares count for the winner."""
 
     winner: ColourName | None
     score: int
@@ -221,7 +221,7 @@ class MoveValue(Struct):
 class Analysis(Struct):
     """The result of a search; values in discs for the side to move, *exact* if proven.
 
-    *confidence* in percent, of values at most two discs off, if the search reached the end of the game; otherwise 0.
+    *confidence*: per cent, that values are at most two discs off, if the search reached the end of the game; otherwise 0.
     """
 
     move: str | None
@@ -259,7 +259,7 @@ class Transcript(Struct):
 
 
 class BookMove(Struct):
-    """A move of the book: its value in discs for its player, the number of lines of the book after it, and if agents play it."""
+    """A book move: its value in discs for the mover, the number of book lines after it, and whether agents play it."""
 
     move: str
     value: float
@@ -268,7 +268,7 @@ class BookMove(Struct):
 
 
 class PlayedMove(Struct):
-    """A move of recorded games: their number, their share of points for its player, and their mean score in discs."""
+    """A move of recorded games: the number of games, the mover's share of points, and the mean score in discs for the mover."""
 
     move: str
     games: int
@@ -301,13 +301,13 @@ class PuzzleEntry(Struct):
 
 
 class Puzzles(Struct):
-    """Some puzzles, in no order; none of a game without puzzles."""
+    """Some puzzles in random order; none if the package has none for the game."""
 
     puzzles: list[PuzzleEntry]
 
 
 class AgentEntry(Struct):
-    """An agent to play against: whether it searches (and has depth, level and time), the sizes that it plays, those now *ready*.
+    """An opponent: whether it searches (with depth, level and time), the sizes that it plays, those *ready* (compiled).
 
     *levels* are the names of its levels from 1 on, *ratings* their Elo in normal 8×8 games, *books* the sizes with ``book=yes``.
     """
@@ -364,14 +364,14 @@ class _Message(_Strict, tag=str.lower, tag_field="type", omit_defaults=True, kw_
 
 
 class Join(_Message):
-    """The first message; the token opens a seat. A *claim* replaces the token of an invitation, which then opens nobody else's."""
+    """The first message; the token opens a seat. With a *claim*, only that opens the seat afterwards: an invitation works once."""
 
     token: Token
     claim: Token | UnsetType = UNSET
 
 
 class Move(_Message):
-    """Make a move, as *ply*-th from 0."""
+    """Make move number *ply*, counted from 0."""
 
     move: MoveName
     ply: Ply
@@ -433,7 +433,7 @@ class _WithId(Struct):
 
 
 def id_of(data: bytes) -> str | UnsetType:
-    """Return the id of a client's message, whatever else is wrong with it."""
+    """Return the id of a client's message, even if the message is invalid."""
     try:
         return _decoder(_WithId).decode(data).id
     except (msgspec.MsgspecError, UnicodeError, RecursionError):

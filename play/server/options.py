@@ -21,9 +21,9 @@ def default_database() -> Path:
 class ServerOptions(Options):
     """Options of one server; times in seconds, sizes in bytes.
 
-    ``allowed_hosts`` are Host headers that are accepted beside the server's own addresses; without them a server on the loopback
-    interface accepts no others, and one elsewhere accepts any. ``proxies`` are addresses or networks whose X-Forwarded-For is
-    trusted. Fields without help are no options of `reversi serve`.
+    ``allowed_hosts`` are Host headers that are accepted besides the server's own addresses. Without them a server on the loopback
+    interface accepts no others, and a server on another interface accepts any. ``proxies`` are addresses or networks whose
+    X-Forwarded-For is trusted. Fields without help are not options of `reversi serve`.
     """
 
     host: str = option("127.0.0.1", "Address to listen on; 0.0.0.0 accepts other machines.")
@@ -77,7 +77,7 @@ class ServerOptions(Options):
     #: Messages of all connections of an address: burst and rate. A change counts more in a game with many connections.
     client_message_burst: int = 400
     client_messages_per_second: float = 200.0
-    #: Bytes of the requests that are read or worked on: per address and in total.
+    #: Bytes of the requests in progress: per address and in total.
     client_uploads: int = 8_000_000
     most_uploads: int = 64_000_000
     #: Requests for puzzles per address: burst and rate.
@@ -100,7 +100,7 @@ class ServerOptions(Options):
     messages_per_second: float = 30.0
     most_errors: int = 20
     #: Timeout for a complete request, or the first message of a WebSocket.
-    patience: float = 10.0
+    request_timeout: float = 10.0
     #: Time without connections after which a game leaves the memory; time without changes after which it is deleted.
     room_idle: float = 60.0
     running_idle: float = 14 * 86_400.0
@@ -117,7 +117,7 @@ class ServerOptions(Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.trusted()  # refuses a proxy that is no address
+        self.trusted()  # raises an error if a proxy is not an address
 
     def trusted(self) -> tuple[IPv4Network | IPv6Network, ...]:
         return tuple(map(network, self.proxies or ()))

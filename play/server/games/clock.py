@@ -1,4 +1,4 @@
-"""`ServerTime` and `Clock`: the time of games and of both sides; and `RateLimiter`."""
+"""`ServerTime`, the time base of stored games; `Clock`, the game clock of both sides; and `RateLimiter`."""
 
 from collections.abc import Callable
 from time import monotonic
@@ -7,12 +7,12 @@ from typing import Any
 from play.server.messages import ClockState
 from reversi_env.rules import BLACK, WHITE, Colour
 
-#: Minimum that a side keeps when the increment of a move is taken back, if it has as much.
+#: Minimum seconds that a side keeps when the increment of a move is taken back, if it has as many.
 MIN_LEFT = 1.0
 
 
 class ServerTime:
-    """Seconds that the server has run since its database was created, without the time between two runs."""
+    """Seconds for which the server has run since its database was created, without the time between runs."""
 
     def __init__(self, monotonic: Callable[[], float] = monotonic) -> None:
         self._monotonic = monotonic
@@ -68,18 +68,18 @@ class Clock:
         return in_time
 
     def take_back(self, mover: Colour) -> None:
-        """Take back the increment of a move of *mover*, whose flag does not fall by that."""
+        """Take back the increment of a move of *mover*, whose flag cannot fall by this."""
         self._left[mover] = max(self._left[mover] - self.increment, min(self._left[mover], MIN_LEFT))
 
     def state(self, now: float) -> ClockState:
-        """Return the message about it, in hundredths of a second."""
+        """Return the message about the clock, rounded to hundredths of a second."""
         black, white = (round(max(0.0, self.left(colour, now)), 2) for colour in (BLACK, WHITE))
         running: Any = None if self.running is None else str(self.running)
         return ClockState(black, white, self.increment, running, self.grace)
 
 
 class RateLimiter:
-    """Token buckets by name: each holds *burst* permissions and gains *rate* a second."""
+    """Token buckets by name: each holds *burst* permissions and gains *rate* per second."""
 
     def __init__(self, burst: float, rate: float) -> None:
         self._burst, self._rate = burst, rate
@@ -90,7 +90,7 @@ class RateLimiter:
         return self.reserve(name, max_wait=0.0) is not None
 
     def reserve(self, name: str, cost: float = 1.0, max_wait: float = float("inf")) -> float | None:
-        """Take *cost* permissions, and return the seconds until they are due; None, and none taken, if that is over *max_wait*."""
+        """Take *cost* permissions and return the seconds until they are due; take nothing and return None if above *max_wait*."""
         now = monotonic()
         level, at = self._buckets.get(name, (self._burst, now))
         level = min(self._burst, level + self._rate * (now - at)) - cost

@@ -1,4 +1,4 @@
-"""`Hall`: all games – those with people in them in memory, the others in the store."""
+"""`Hall`: all games of a server; those in use are in memory, the others in the store."""
 
 import asyncio
 import logging
@@ -38,9 +38,9 @@ log = logging.getLogger("reversi.server")
 READ_SECONDS = 3.0
 #: Number of moves of recorded games that are counted.
 RECORDED_PLIES = 24
-#: Number of times that a game is loaded for a request, if other games displace it before its turn.
+#: Number of attempts to load a game for a request, if other games displace it again.
 ROOM_ATTEMPTS = 3
-#: Maximum depth of variations within variations, far below what can be read and written recursively.
+#: Maximum depth of variations within variations, far below the limit of recursion.
 MAX_REVIEW_DEPTH = 64
 #: Maximum size of a player's name in UTF-8; its characters are limited, too.
 MAX_NAME_BYTES = 120
@@ -49,7 +49,7 @@ MAX_PUZZLES = 20
 
 
 class Hall:
-    """The games of one server. `open` and `close` within the event loop that everything else is called in."""
+    """The games of one server. Call all methods within one event loop: `open` first, `close` last."""
 
     def __init__(self, options: ServerOptions) -> None:
         self.options = options
@@ -60,24 +60,24 @@ class Hall:
         self.rooms: dict[str, Room] = {}
         self.running: Counter[str] = Counter()
         self.connections: Counter[str] = Counter()
-        # set when the rules are compiled, and the workers run
+        # set when the rules are compiled and the workers run
         self.started = asyncio.Event()
-        self.missing: frozenset[str] = frozenset()  # what is not compiled yet, as `compile_all` reports it
+        self.missing: frozenset[str] = frozenset()  # kernels that are not compiled yet, as `compile_all` names them
         self.compiled = 1.0
         self.analyses: Counter[str] = Counter()
         self.lookups: Counter[str] = Counter()
         self.uploads: Counter[str] = Counter()
         self.requests = RateLimiter(options.request_burst, options.requests_per_second)
         self.messages = RateLimiter(options.client_message_burst, options.client_messages_per_second)
-        # one thread at a time: more would only delay the event loop
+        # One thread at a time: more would only delay the event loop.
         self._lookup = asyncio.Semaphore(1)
         self._loading: dict[str, asyncio.Task[Room]] = {}
-        self._creations = RateLimiter(options.game_burst, options.games_per_second)
-        self._sharings = RateLimiter(options.review_burst, options.reviews_per_second)
-        self._puzzlings = RateLimiter(options.puzzle_burst, options.puzzles_per_second)
+        self._game_limiter = RateLimiter(options.game_burst, options.games_per_second)
+        self._review_limiter = RateLimiter(options.review_burst, options.reviews_per_second)
+        self._puzzle_limiter = RateLimiter(options.puzzle_burst, options.puzzles_per_second)
 
     async def open(self) -> None:
-        """Open the store, start the workers and the tasks that sweep old games and count recorded ones."""
+        """Open the store, and start the workers and the background tasks."""
         self.store.open()
         self.time.resume(await self.store.uptime())
         await self.tidy()
@@ -98,7 +98,7 @@ class Hall:
             self.started.set()
 
     async def _compile(self) -> None:
-        """Follow the process that compiles what is missing on this machine; it may have failed when it ends."""
+        """Start the process that compiles missing kernels, and follow its reports."""
         with compiling() as reports:
             while report := await asyncio.to_thread(reports.readline):
                 share, *missing = report.decode().split()
@@ -109,7 +109,7 @@ class Hall:
         self.compiled, self.missing = 1.0, frozenset()
 
     async def close(self) -> None:
-        """Disconnect all members, stop the searches, and store what is left."""
+        """Disconnect all members, stop the searches, and close the store after its last write."""
         for task in self._tasks:
             task.cancel()
         for room in list(self.rooms.values()):
@@ -123,7 +123,7 @@ class Hall:
     # --- games ------------------------------------------------------------------------------------
 
     async def create(self, request: messages.CreateGame, client: str) -> messages.Created:
-        self._make_way(client)
+        self._admit_game(client)
         tokens = {"spectator": new_token()}
         black = self._seat(request.black, "black", request.size)
         white = self._seat(request.white, "white", request.size)
@@ -141,8 +141,8 @@ class Hall:
         return messages.Created(room.id, tokens)
 
     def rematch(self, row: GameRow, opening: Sequence[str]) -> tuple[str, asyncio.Future[None]]:
-        """Open the game after a finished one, with colours exchanged, same tokens; return its name, and when it is stored."""
-        self._make_way(row.client)
+        """Open the next game after a finished one, with colours exchanged and the same tokens; return its name and its write."""
+        self._admit_game(row.client)
         rules, seats = (row.size, row.variant, row.start), (_moved(row.white, "Black"), _moved(row.black, "White"))
         clock = row.clock_seconds, row.clock_increment
         room = self._new_room(_rematch_name(row.id), row.client, opening, *rules, *seats, row.spectator, *clock)
@@ -152,16 +152,16 @@ class Hall:
         return room.id, written
 
     def _new_room(self, name: str, client: str, opening: Sequence[str], *columns: Any) -> Room:
-        """Return the room of a new game; *columns* of its row are from the size on, without the clock's times."""
+        """Return the room of a new game; *columns* are those of `GameRow` from the size to the clock's increment."""
         now = time.time()
         row = GameRow(name, now, now, 0, "running", *columns)
         row.since, row.client = self.time.now(), client
         row.black_left = row.white_left = row.clock_seconds
         return Room(self, row, _game_after(opening, Game(row.rules(), row.black.name, row.white.name)))
 
-    def _make_way(self, client: str) -> None:
-        """Refuse a new game of *client* beyond the limits, and make space for it."""
-        if not self._creations.try_acquire(client):
+    def _admit_game(self, client: str) -> None:
+        """Refuse a new game of *client* beyond the limits; otherwise make space for it."""
+        if not self._game_limiter.try_acquire(client):
             raise Refused(429, "too_many_games", "too many new games from this address; try again later")
         if self.running[client] >= self.options.client_games:
             raise Refused(429, "too_many_games", "too many games from this address are running; finish some first")
@@ -170,7 +170,7 @@ class Hall:
         self._make_space()
 
     async def room(self, game_id: str) -> Room:
-        """Return the room of a game, loaded from the store if need be; a fallen flag ends the game before anybody sees it."""
+        """Return the room of a game, loaded from the store if necessary; a fallen flag ends the game first."""
         for _ in range(ROOM_ATTEMPTS):
             room = self.rooms.get(game_id)
             if room is None:
@@ -180,13 +180,13 @@ class Hall:
                 room = await asyncio.shield(self._loading[game_id])
             if (ended := room.check_flag()) is not None:
                 await ended
-            if not room.closed:  # other games may have taken its place meanwhile
-                room.let_agent_think()  # it stops when all members are gone
+            if not room.closed:  # other games may have displaced it in the meantime
+                room.let_agent_think()  # it stops when all members leave
                 return room
         raise Refused(503, "full", "too many games are open; try again later")
 
     def drop(self, room: Room, reason: str) -> None:
-        """Remove a room from memory; the store has it."""
+        """Remove a room from memory; its game stays in the store."""
         self.rooms.pop(room.id, None)
         room.close(reason)
 
@@ -205,7 +205,7 @@ class Hall:
             return Seat("human", name or colour.title())
         if request.agent is None:
             raise Refused(400, "bad_seat", f"{colour}: expected an agent, such as six-factor:depth=4")
-        catalogue.limited_agent(request.agent, size, self.options)  # refused here if it is not on offer
+        catalogue.limited_agent(request.agent, size, self.options)  # raises Refused if it is not on offer
         return Seat("agent", name or request.agent, request.agent)
 
     async def _load(self, game_id: str) -> Room:
@@ -227,7 +227,7 @@ class Hall:
             raise Refused(503, "full", "too many games are open; try again later")
         self.drop(idle, "")
 
-    # --- old games --------------------------------------------------------------------------------
+    # --- idle and old games -----------------------------------------------------------------------
 
     async def _sweep(self) -> None:
         """Remove idle games from memory, and tidy the store, at intervals."""
@@ -240,7 +240,7 @@ class Hall:
             await self.tidy()
 
     async def tidy(self) -> None:
-        """Save the server's time in the store, delete what is old, and count each client's running games."""
+        """Store the server's time, delete old games and reviews, and count each client's running games."""
         now, options = time.time(), self.options
         unplayed, running = now - options.unplayed_kept, now - options.running_idle
         old = unplayed, running, now - options.finished_kept, now - options.review_kept
@@ -253,10 +253,10 @@ class Hall:
     # --- reviews ----------------------------------------------------------------------------------
 
     async def share(self, review: messages.Review, client: str) -> messages.Shared:
-        """Store a review, which nobody can change afterwards; its name opens it to everybody who has it."""
+        """Store a review, which never changes; everybody who has its name can open it."""
         _position(review)
         _check_depth(review)
-        if not self._sharings.try_acquire(client):
+        if not self._review_limiter.try_acquire(client):
             raise Refused(429, "too_many_reviews", "too many reviews from this address; try again later")
         name, most = secrets.token_urlsafe(16), (self.options.client_reviews, self.options.most_reviews)
         with _storage_errors_refused():
@@ -273,7 +273,7 @@ class Hall:
     # --- analysis ---------------------------------------------------------------------------------
 
     async def opening(self, request: messages.OpeningRequest, client: str) -> messages.Opening:
-        """Return the opening's name and the next moves in the book and in recorded games; a thread may read files for it."""
+        """Return the opening's name and the next moves in the book and in recorded games; a thread reads the files."""
         with self._queued(self.lookups, client):
             async with self._lookup:
                 return await asyncio.to_thread(_opening, request, self.recorded)
@@ -287,7 +287,7 @@ class Hall:
 
     async def puzzles(self, request: messages.PuzzleRequest, client: str) -> messages.Puzzles:
         """Return some of the package's puzzles nearest to a rating, at random; a thread reads their file."""
-        if not self._puzzlings.try_acquire(client):
+        if not self._puzzle_limiter.try_acquire(client):
             raise Refused(429, "too_many_puzzles", "too many puzzle requests from this address; try again later")
         with self._queued(self.lookups, client):
             async with self._lookup:
@@ -337,7 +337,7 @@ class Hall:
 
 
 def _game_after(moves: Iterable[str], game: Game) -> Game:
-    """Return *game* after *moves*, if it is not over then."""
+    """Return *game* after *moves*; refused if the game is over then."""
     try:
         for move in moves:
             game.play(move)
@@ -362,19 +362,19 @@ def counted_while_open(counter: Counter[str], name: str, amount: int = 1) -> Ite
 
 
 def _rematch_name(game_id: str) -> str:
-    """Return the name of the game after a game, which is found by it when the server has been started again."""
+    """Return the id of a game's rematch, a function of the game's id, so that it is found after a restart."""
     return hashed(f"rematch {game_id}")[:16]
 
 
 def _moved(seat: Seat, colour: str) -> Seat:
-    """Return a player's seat in the next game, which the same tokens open; a player without a name is named by the colour."""
+    """Return a player's seat in the next game, with the same tokens; a default name becomes that of the new *colour*."""
     name = colour if seat.kind == "human" and seat.name in ("Black", "White") else seat.name
     return replace(seat, name=name)
 
 
 def _log_failure(task: asyncio.Task[None]) -> None:
     if not task.cancelled() and (error := task.exception()) is not None:
-        log.error("a task beside the games has ended", exc_info=error)
+        log.error("a background task has failed", exc_info=error)
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """`Room`: one game with the people connected to it.
 
-Every change is made in one step of the event loop, handed to the store, and sent to all members once it is written. An agent's
-search belongs to the position it began in: whatever changes the game cancels it.
+Every change is made in one step of the event loop, passed to the store, and sent to all members once it is written. Every change
+cancels a running search of an agent.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ log = logging.getLogger("reversi.server")
 
 #: Maximum number of attempts of a search whose worker dies.
 MAX_ATTEMPTS = 3
-#: In place of the hash of a token that does not exist.
-NOBODY = "0" * 64
+#: Hash that no token has, for seats without a token.
+NO_HASH = "0" * 64
 
 ResultT = TypeVar("ResultT")
 
@@ -44,25 +44,25 @@ class Member(Protocol):
 
     role: Role
 
-    def tell(self, state: bytes) -> None:
-        """Send a state soon; a later one may replace it."""
+    def send_state(self, state: bytes) -> None:
+        """Queue a state, which a later one may replace."""
 
-    def answer(self, message: bytes) -> None:
-        """Send something else, before the next state."""
+    def send(self, message: bytes) -> None:
+        """Queue another message, which is sent before the next state."""
 
     def leave(self, code: int, reason: str) -> None:
         """Close the connection."""
 
 
 def colour_name(colour: Colour | None) -> Any:
-    """Return ``black``, ``white`` or None."""
+    """Return ``"black"``, ``"white"`` or None."""
     return None if colour is None else str(colour)
 
 
 class Room:
     """A game, its seats, its clock and its members; *row* is its stored form.
 
-    After loading, a person's time has run since the game was stored; an agent's time begins now.
+    After loading, a person's clock has run since the game was stored; an agent's clock starts now.
     """
 
     def __init__(self, hall: Hall, row: GameRow, game: Game) -> None:
@@ -85,24 +85,23 @@ class Room:
             self.clock = Clock(black, white, increment, hall.options.clock_grace)
             self._set_clock(hall.time.now() if self._is_agents_turn() else row.since)
 
-    # --- who is who -------------------------------------------------------------------------------
+    # --- members ----------------------------------------------------------------------------------
 
     def role(self, token: str, claim: str | None = None) -> Role:
         """Return the seat that *token* opens; every hash is compared, each in constant time.
 
-        Who comes first takes the seat: with a *claim*, that alone opens it from then on, and the token is a spectator's.
+        The first to enter takes the seat: with a *claim*, only that opens it from then on, and the token is a spectator's.
         """
         digest, claimed = hashed(token), hashed(claim or token)
         role: Role | None = "spectator" if hmac.compare_digest(digest, self._row.spectator) else None
         for colour, seat in self.seats.items():
-            if hmac.compare_digest(digest, seat.secret or NOBODY):
+            if hmac.compare_digest(digest, seat.secret or NO_HASH):
                 if seat.owner is None:
                     seat.owner = claimed
-                    self.save(len(self.game.moves)).add_done_callback(
-                        asyncio.Future.exception
-                    )  # what follows fails, too
+                    # An error is not logged here: the next write fails, too.
+                    self.save(len(self.game.moves)).add_done_callback(asyncio.Future.exception)
                 role = colour_name(colour) if hmac.compare_digest(claimed, seat.owner) else "spectator"
-            elif hmac.compare_digest(digest, seat.owner or NOBODY):
+            elif hmac.compare_digest(digest, seat.owner or NO_HASH):
                 role = colour_name(colour)
         if role is None:
             raise Refused(403, "wrong_token", "the token is not valid for this game")
@@ -111,7 +110,7 @@ class Room:
     def enter(self, member: Member) -> None:
         """Add *member*, and send the state to all.
 
-        Connections are counted by seat: spectators, or the other side, cannot take those of a player who comes back.
+        The limit holds per seat, so that spectators or the opponent cannot lock out a player who reconnects.
         """
         if sum(other.role == member.role for other in self.members) >= self._hall.options.room_connections:
             raise Refused(429, "room_full", "too many connections to this game; try again later")
@@ -128,10 +127,10 @@ class Room:
         if not self.closed:
             self._broadcast()
 
-    # --- what can be done -------------------------------------------------------------------------
+    # --- actions of players -----------------------------------------------------------------------
 
     def move(self, role: Role, move: str, ply: int) -> asyncio.Future[bytes]:
-        """Make a move for *role* if it is its turn and *ply* moves were made; done when it is stored."""
+        """Make a move for *role*, which must be to move after *ply* moves; done when it is stored."""
         colour = self._playing(role)
         if ply != len(self.game.moves):
             raise Refused(409, "wrong_ply", f"ply {ply}: expected {len(self.game.moves)}, the number of moves made")
@@ -142,7 +141,7 @@ class Room:
         return self._make(move, None, None)
 
     def undo(self, role: Role) -> asyncio.Future[bytes]:
-        """Take back to *role*'s last choice: at once against an agent, otherwise if both sides ask for it."""
+        """Take back *role*'s last move: at once against an agent, otherwise if both sides request it."""
         colour = self._playing(role)
         other = self.seats[colour.other]
         if other.kind == "agent":
@@ -157,10 +156,10 @@ class Room:
 
     def grant(self, role: Role) -> asyncio.Future[bytes]:
         """Grant the pending take-back request of the other side; refused if a move has cancelled it."""
-        return self._take_back({self._asking(role)})
+        return self._take_back({self._requester(role)})
 
     def decline(self, role: Role) -> asyncio.Future[bytes]:
-        self._asking(role)
+        self._requester(role)
         self._undo_request = None
         return self._broadcast()
 
@@ -168,7 +167,7 @@ class Room:
         return self._end("resigned", self._playing(role))
 
     def rematch(self, role: Role) -> asyncio.Future[bytes]:
-        """Begin the next game of the same players, with colours exchanged, unless it has begun."""
+        """Begin the next game of the same players with colours exchanged, unless it already exists."""
         if role == "spectator":
             raise Refused(403, "spectator", "spectators cannot begin a rematch")
         if not self.game.is_over():
@@ -204,7 +203,7 @@ class Room:
         )
 
     async def when_stored(self, result: ResultT) -> ResultT:
-        """Return *result* when the game as it is now is stored; refused if that failed."""
+        """Return *result* when all changes so far are stored; refused if that failed."""
         if self._sent is not None:
             await asyncio.shield(self._sent)
         return result
@@ -218,7 +217,7 @@ class Room:
             raise Refused(409, "game_over", "the game is over")
         return BLACK if role == "black" else WHITE
 
-    def _asking(self, role: Role) -> Colour:
+    def _requester(self, role: Role) -> Colour:
         other = self._playing(role).other
         if self._undo_request != other:
             raise Refused(409, "nothing_asked", "there is no request to take back a move")
@@ -251,7 +250,8 @@ class Room:
             raise Refused(409, "nothing_to_undo", str(error)[:200]) from None
         if self.clock:
             self.clock.stop(self._hall.time.now())
-            for position, move in played[max(opening + 1, len(self.game.moves)) :]:  # the first move has earned nothing
+            # the first move earned no increment
+            for position, move in played[max(opening + 1, len(self.game.moves)) :]:
                 if move != PASS_NAME:
                     self.clock.take_back(position.turn)
         return self._changed(len(self.game.moves))
@@ -282,7 +282,7 @@ class Room:
         return self._hall.store.save(self._row, self.game, first)
 
     def _broadcast(self, written: asyncio.Future[None] | None = None) -> asyncio.Future[bytes]:
-        """Send the state as it is now to all members, once it is *written*; states arrive in order."""
+        """Send the current state to all members once it is *written*; states are sent in order."""
         text = encode(self.state())
         sent: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
 
@@ -291,11 +291,12 @@ class Room:
             if failure is not None:
                 log.error("game %s could not be written: %s", self.id, failure)
                 self._hall.drop(self, "the game could not be stored")
-                sent.set_exception(Refused(503, "storage", "the game could not be stored; try again later"))
-                sent.exception()  # or asyncio would log that nobody retrieved it
+                if not sent.done():
+                    sent.set_exception(Refused(503, "storage", "the game could not be stored; try again later"))
+                    sent.exception()  # or asyncio would log that nobody retrieved it
                 return
             for member in self.members:
-                member.tell(text)
+                member.send_state(text)
             if not sent.done():
                 sent.set_result(text)
 
@@ -305,7 +306,7 @@ class Room:
     # --- the clock --------------------------------------------------------------------------------
 
     def _set_clock(self, since: float) -> None:
-        """Let the time of the side to move run from *since* on; no time runs before the first move and after the end."""
+        """Run the clock of the side to move from *since*; none runs before the first move and after the end."""
         if not self.clock:
             return
         self.clock.stop(since)
@@ -314,7 +315,7 @@ class Room:
         self._await_flag()
 
     def _until_flag(self) -> float:
-        """Return the seconds until the person to move loses on time; an agent is charged for its search afterwards."""
+        """Return the seconds until the person to move loses on time; infinite for an agent, which is charged after its search."""
         if self.closed or not self.clock or self._is_agents_turn():
             return float("inf")
         return self.clock.until_flag(self._hall.time.now())
@@ -330,7 +331,7 @@ class Room:
             self._await_flag()
 
     def check_flag(self) -> asyncio.Future[bytes] | None:
-        """End the game if the person to move has no time and no grace left; done when that is stored, None if the game goes on."""
+        """End the game if the person to move has no time and no grace left; None if the game continues."""
         return self._end("timeout", self.game.turn) if self._until_flag() <= 0 else None
 
     # --- agents -----------------------------------------------------------------------------------
@@ -346,7 +347,7 @@ class Room:
         return not self.members and not self._thinking
 
     def let_agent_think(self) -> None:
-        """Let the agent to move think, its time running from now; a game of two agents waits while nobody watches."""
+        """Start the search and the clock of the agent to move; a game of two agents waits while nobody watches."""
         if self.closed or self._thinking or self.game.is_over() or not self._is_agents_turn():
             return
         if self.members or not self._are_agents_alone():
@@ -355,13 +356,13 @@ class Room:
             self._thinking = asyncio.get_running_loop().create_task(self._think(self.game.turn))
 
     def _stop_thinking(self) -> None:
-        """Cancel the running search, unless it is the one that has just led to a move."""
+        """Cancel the running search, unless the current task is that search."""
         task, self._thinking = self._thinking, None
         if task and task is not asyncio.current_task():
             task.cancel()
 
     async def _think(self, colour: Colour) -> None:
-        """Make the agent's move; if it fails, tell all members. It tries again when somebody enters."""
+        """Make the agent's move. If that fails, notify all members; the search starts again when somebody enters."""
         try:
             began = monotonic()
             answer = await self._searched(colour)
@@ -376,7 +377,7 @@ class Room:
             self._thinking = None
             lost = encode(Refused(503, "lost", "the engine stopped unexpectedly; reconnect to try again").problem())
             for member in self.members:
-                member.answer(lost)
+                member.send(lost)
 
     async def _searched(self, colour: Colour) -> Answer:
         agent, (share, most) = self.agents[colour], self._time_for(colour)
@@ -386,7 +387,7 @@ class Room:
             try:
                 return await self._hall.pool.search(self._row.client, job, self.id)
             except WorkerLost:
-                log.warning("game %s: a search was lost, and is started again", self.id)
+                log.warning("game %s: the worker of a search died; the search starts again", self.id)
         return Answer(error="the search stopped unexpectedly several times")
 
     def _time_for(self, colour: Colour) -> tuple[float | None, float | None]:
@@ -398,7 +399,7 @@ class Room:
         return control.usual_seconds(self.game.position), control.max_seconds(self.game.position)
 
     def _seed(self, agent: LimitedAgent) -> int:
-        """Return a seed for equal moves, from the agent's own or the game's, another one at every ply."""
+        """Return a seed for the choice among equal moves, from the agent's seed or the game's id, different at every ply."""
         own = agent.spec.options.get("seed", zlib.crc32(self.id.encode()))
         return zlib.crc32(f"{own} {len(self.game.moves)}".encode())
 
@@ -408,7 +409,7 @@ class Room:
         return SeatState(seat.kind, seat.name, connected, seat.agent)  # type: ignore[arg-type]
 
     def close(self, reason: str) -> None:
-        """Stop the searches and the clock, and disconnect all members; they may connect again."""
+        """Stop the searches and the clock, and disconnect all members; they may reconnect."""
         self.closed = True
         self._stop_thinking()
         if self._flag:

@@ -1,6 +1,6 @@
-"""`Store`: games and reviews in an SQLite file, written by a thread of their own. All the server's SQL is here.
+"""`Store`: games and reviews in an SQLite file, written by a separate thread. All SQL of the server is here.
 
-All waiting jobs share one transaction, so that many games cost little more than a few, and no move is sent before it is stored.
+All waiting jobs share one transaction, so that many games cost little more than a few. No move is sent before it is stored.
 The file is in WAL mode with ``synchronous=NORMAL``: a killed server loses nothing, a power cut at most the last moments, and
 neither corrupts the file. One server at a time may hold a file. Of tokens only hashes are stored.
 """
@@ -25,7 +25,7 @@ from reversi_env import Position, ReversiError, Rules
 from reversi_env.notation import Annotation
 from reversi_env.notation import Game as Record
 
-#: The statements that make a new database; its version is `VERSION`.
+#: The statements that create a database of version `VERSION`.
 _SCHEMA = """
 CREATE TABLE games (
     id TEXT PRIMARY KEY,
@@ -82,7 +82,7 @@ class StoreError(ReversiError):
 
 
 def hashed(token: str) -> str:
-    """Return the hash of a token that is stored; a plain one will do, since a token has 192 random bits."""
+    """Return the hash under which a token is stored, without salt, since a token has 192 random bits."""
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
 
 
@@ -93,9 +93,9 @@ def new_token() -> str:
 
 @dataclass
 class Seat:
-    """Who plays a colour: *kind* ``human`` or ``agent``.
+    """The player of a colour: *kind* ``human`` or ``agent``.
 
-    *secret* is the hash of the token that was given out for a human, in hexadecimal, *owner* that of the token which took the seat.
+    *secret* is the hash of the token that was created for a human, in hexadecimal; *owner* that of the token that took the seat.
     """
 
     kind: str
@@ -147,7 +147,7 @@ _SAVE_GAME = (
     f"INSERT INTO games ({', '.join(_COLUMNS)}) VALUES ({', '.join(f':{name}' for name in _COLUMNS)}) "
     f"ON CONFLICT (id) DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in _COLUMNS[1:])}"
 )
-#: Uses the index; a scan of all finished games would delay every move.
+#: Uses the index, since a scan of all finished games would delay every move.
 _OLD_GAMES = "SELECT id FROM games WHERE status = ? AND updated < ?"
 _UNPLAYED_GAMES = """
 SELECT id FROM games WHERE status IN ('running', 'finished') AND updated >= ? AND updated < ?
@@ -164,7 +164,7 @@ _DROP_REVIEW = "DELETE FROM reviews WHERE id = (SELECT id FROM reviews WHERE cli
 class Store:
     """The games in the file *path*, or in ``:memory:``. `open` before use, within an event loop.
 
-    Jobs are done in order; one that fails raises a StoreError.
+    Jobs run in order; the future of a job that fails raises a StoreError.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -200,7 +200,7 @@ class Store:
         return self.run(save)
 
     def written(self) -> asyncio.Future[None]:
-        """Done when all jobs before this one are."""
+        """Return a future that is done when all jobs so far are done."""
         return self.run(lambda connection: None)
 
     def load(self, game_id: str) -> asyncio.Future[tuple[GameRow, Game] | None]:
@@ -223,7 +223,7 @@ class Store:
     def keep_review(
         self, name: str, created: float, client: str, content: bytes, most_of_client: int, most: int
     ) -> asyncio.Future[None]:
-        """Store a review; where there are too many, in place of the oldest of its client, or of the client with most."""
+        """Store a review; above a limit it replaces the oldest review of its client, or of the client with most reviews."""
         row = name, created, client, content
 
         def keep(connection: sqlite3.Connection) -> None:
@@ -239,7 +239,7 @@ class Store:
         return self.run(keep)
 
     def review(self, name: str) -> asyncio.Future[bytes | None]:
-        """Load the content of a review; None if there is none of that name."""
+        """Load the content of a review; None if there is no such review."""
         sql = "SELECT max(content) FROM reviews WHERE id = ?"
         return self.run(lambda connection: connection.execute(sql, (name,)).fetchone()[0])
 
@@ -254,10 +254,10 @@ class Store:
         most: int,
         kept: Iterable[str] = (),
     ) -> asyncio.Future[Counter[str]]:
-        """Save the server's time, delete games and reviews that are old or too many, and count each client's running games.
+        """Save the server's time, delete old and excess games and reviews, and count each client's running games.
 
-        Of finished games there are *most_of_client* and *most* in total; those above are the oldest of their client, or of the
-        client with most. The games *kept* stay, however old: they are in memory, and only their changes would be stored again.
+        At most *most_of_client* finished games per client and *most* in total stay: the oldest of the client, or of the client with
+        most, are deleted. The games *kept* stay, however old: they are in memory, and only changes would be stored again.
         """
         in_memory = set(kept)
 
@@ -286,7 +286,7 @@ class Store:
         return self.run(lambda connection: float(connection.execute(sql).fetchone()[0]))
 
     def run(self, work: Callable[[sqlite3.Connection], Result]) -> asyncio.Future[Result]:
-        """Do *work* in the thread, in a transaction, after all jobs before it."""
+        """Run *work* in the thread, in a transaction, after all earlier jobs."""
         future: asyncio.Future[Result] = self._loop.create_future()
         self._jobs.put((work, future))
         return future
@@ -307,7 +307,7 @@ class Store:
         self._connection.close()
 
     def _run_batch(self, batch: list[_Job]) -> list[_Outcome]:
-        """Do all jobs in one transaction; if one of them fails, each in one of its own."""
+        """Run all jobs in one transaction; if one of them fails, each in a separate transaction."""
         try:
             with self._connection as connection:
                 connection.execute("BEGIN IMMEDIATE")
@@ -321,7 +321,7 @@ class Store:
 def excess(counts: Counter[str], most_each: int, most: int) -> Counter[str]:
     """Return how many each name has above *most_each*, or above a lower limit with which all have *most* in total."""
     low, high = 0, max(counts.values(), default=0)
-    while low < high:  # the highest limit that is low enough
+    while low < high:  # binary search for the highest limit that fits
         limit = (low + high + 1) // 2
         fits = limit <= most_each and sum(min(count, limit) for count in counts.values()) <= most
         low, high = (limit, high) if fits else (low, limit - 1)
@@ -342,7 +342,7 @@ def check(path: str | Path) -> None:
 
 
 def opened(path: str | Path) -> sqlite3.Connection:
-    """Open the file at *path* for this server alone; it is created if there is none. Of folders only the default one is created."""
+    """Open or create the file at *path* for this server alone. Only the default folder is created."""
     with contextlib.ExitStack() as on_error:
         try:
             if Path(path) == default_database():

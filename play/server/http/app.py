@@ -45,17 +45,17 @@ HEADERS = {
     "permissions-policy": "camera=(), microphone=(), geolocation=()",
     "cache-control": "no-store",
 }
-#: Interval between two measurements of the event loop's lag, in seconds, and the number of the last ones that count.
+#: Interval between two measurements of the event loop's lag, in seconds, and the number of measurements that are kept.
 LAG_INTERVAL, MAX_LAGS = 0.02, 3_000
-#: Number of measurements after which the quantiles are computed again: requests only read them.
+#: Number of measurements after which the quantiles are updated, so that requests only read them.
 MEASURED_TOGETHER = 50
-#: Headers of refusals. A client that is too slow, or sends too much, has to connect again.
+#: Headers of refusals. A client that is too slow or sends too much must open a new connection.
 RETRY, CLOSE = {"retry-after": "5"}, {"connection": "close"}
 REFUSAL_HEADERS = {408: CLOSE, 413: CLOSE, 429: RETRY | CLOSE, 503: RETRY}
 _TOO_MANY = Problem("too_many_requests", "too many requests from this address; try again later", 429)
 TOO_MANY_REQUESTS = json_response(encode(_TOO_MANY), 429, REFUSAL_HEADERS[429])
 #: Files below a path with their hash never change.
-FOR_EVER = "public, max-age=31536000, immutable"
+IMMUTABLE = "public, max-age=31536000, immutable"
 #: The folder of the web page; its files are read once, and no others are served.
 PAGE = Path(__file__).resolve().parents[2] / "web"
 _KINDS = {
@@ -88,9 +88,9 @@ class Lag:
 
 
 class Application(Starlette):
-    """An application that adds the headers to every response, also to refused hosts and internal errors.
+    """An application that adds the headers to every response, including refused hosts and internal errors.
 
-    Requests and handshakes of an address beyond its rate are delayed before any work, then refused.
+    Requests and handshakes beyond an address's rate are first delayed, then refused.
     """
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -158,17 +158,17 @@ async def _http_problem(request: Request, error: Any) -> Response:
 
 
 async def _not_found(request: Request, error: Any) -> Response:
-    """Return the page, which says so, to a browser that asks for a page."""
+    """Return the web page, which shows the error, if a browser requests a page; otherwise the error as JSON."""
     if request.method != "GET" or "text/html" not in request.headers.get("accept", ""):
         return await _http_problem(request, error)
     return await _served(_index(), ".html", status=404)(request)
 
 
 def _page() -> list[Route]:
-    """Routes for every file, also below the hash of all files, and ``/`` and the links to reviews for ``index.html``."""
+    """Return the routes of every file, with and without the hash of all files before it, and of ``index.html``."""
     files = _files()
     routes = [Route(path, _served(_index(), ".html")) for path in ("/", "/review/{id}")]
-    for folder, caching in ((f"/{_version()}", FOR_EVER), ("", "no-cache")):
+    for folder, caching in ((f"/{_version()}", IMMUTABLE), ("", "no-cache")):
         for name, content in files.items():
             routes.append(Route(f"{folder}/{name}", _served(content, Path(name).suffix, caching)))
     return routes
@@ -187,7 +187,7 @@ def _version() -> str:
 
 @cache
 def _index() -> bytes:
-    """Return ``index.html`` with the files that it loads below their hash."""
+    """Return ``index.html`` with the hash in the paths of the files that it loads."""
     return re.sub(rb'(?<=(?:src|ref)=")(?=/\w)', f"/{_version()}".encode(), _files()["index.html"])
 
 

@@ -19,7 +19,7 @@ from reversi_env import __version__
 
 Work = Callable[..., Awaitable[Any]]
 Answer = TypeVar("Answer")
-#: An answer of bytes that are JSON.
+#: Returns a response of encoded JSON.
 json_response = partial(Response, media_type="application/json")
 
 
@@ -48,7 +48,7 @@ ENDPOINTS: list[Endpoint] = []
 
 
 def endpoint(method: str, path: str, name: str, *refuses: int, status: int = 200) -> Callable[[Work], Work]:
-    """Declare a function as the operation *name*; *refuses* are statuses beyond those that all of its kind have."""
+    """Declare a function as the operation *name*; *refuses* are error statuses beyond those of all operations of its kind."""
 
     def declare(work: Work) -> Work:
         hints = get_type_hints(work)
@@ -72,7 +72,7 @@ async def health(hall: Hall, request: Request) -> messages.Health:
 async def agents(hall: Hall, request: Request) -> messages.Agents:
     """The agents on offer, the server's limits, and its address."""
     options, (_, port) = hall.options, request.scope["server"]
-    # Nobody outside could reach the address behind a proxy.
+    # Other machines cannot reach this address behind a proxy.
     address = None if options.proxies else url_for_others(options.host, port)
     entries = catalogue.entries()
     for entry in entries:
@@ -150,12 +150,12 @@ async def share(hall: Hall, request: Request, body: messages.Review) -> messages
 
 @endpoint("GET", "/api/reviews/{id}", "review", 404, 503)
 async def review(hall: Hall, request: Request) -> messages.Review:
-    content: Any = await hall.review(request.path_params["id"])  # encoded, and not read again
+    content: Any = await hall.review(request.path_params["id"])  # already encoded
     return content
 
 
 async def respond(endpoint: Endpoint, hall: Hall, request: Request) -> Response:
-    """Check a request, carry it out, and return the response."""
+    """Check and execute a request; return the response."""
     if not same_origin(request.headers):
         raise Refused(403, "other_origin", "requests from pages of other servers are not answered")
     if endpoint.method != "POST":
@@ -168,7 +168,7 @@ async def respond(endpoint: Endpoint, hall: Hall, request: Request) -> Response:
         raise Refused(413, "too_large", f"the body has {declared} bytes: expected at most {largest}")
     is_declared = declared.isdigit() and "transfer-encoding" not in request.headers
     with hall.uploading(client_of(request), int(declared) if is_declared else largest):
-        raw = await _body(request, largest, options.patience)
+        raw = await _body(request, largest, options.request_timeout)
         return await _answer(endpoint, hall, request, *([read(endpoint.takes, raw)] if endpoint.takes else []))
 
 
@@ -182,10 +182,10 @@ async def _answer(endpoint: Endpoint, hall: Hall, request: Request, *body: Any) 
     return json_response(answer if isinstance(answer, bytes) else encode(answer), endpoint.status)
 
 
-async def _body(request: Request, largest: int, patience: float) -> bytes:
+async def _body(request: Request, largest: int, timeout: float) -> bytes:
     parts, length = [], 0
     try:
-        async with asyncio.timeout(patience):
+        async with asyncio.timeout(timeout):
             async for part in request.stream():
                 length += len(part)
                 if length > largest:

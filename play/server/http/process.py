@@ -21,15 +21,15 @@ from play.server.http.app import make_app
 from play.server.options import ServerOptions
 from reversi_env import ReversiError
 
-#: Seconds for connections to close when the server ends.
+#: Seconds that connections have to close at shutdown.
 GOODBYE_SECONDS = 3
-#: Maximum number of lines of a request, with those of its chunks; of fragments of a message, and of messages that wait.
+#: Maximum numbers: lines of a request with its chunks, fragments of a message, and queued messages.
 MAX_LINES, MAX_FRAGMENTS, MAX_QUEUED = 500, 32, 200
-#: Bytes of a WebSocket that are read before its limits are checked, and its control frames: burst and rate.
+#: Bytes of a WebSocket that are read between two checks of its limits; control frames: burst and rate.
 PIECE_BYTES, CONTROL_BURST, CONTROLS_PER_SECOND = 512, 20, 1.0
-#: Errors of a port; others are of the address.
+#: Errors of bind that are about the port; others are about the address.
 PORT_ERRORS = (errno.EADDRINUSE, errno.EACCES)
-#: The response to bytes that are no HTTP request.
+#: The response to bytes that are not an HTTP request.
 REFUSAL = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
 
@@ -38,13 +38,13 @@ class ServerError(ReversiError):
 
 
 class TimedProtocol(H11Protocol):
-    """HTTP that closes connections which do not send a complete request head in time, or which send what is no HTTP.
+    """HTTP that closes connections without a complete request head in time, or with invalid HTTP.
 
     One client has at most *client_connections*, WebSockets among them, and new ones at the rate of *openings*; a proxy has any
     number.
     """
 
-    patience, client_connections = 10.0, 800
+    request_timeout, client_connections = 10.0, 800
     openings = RateLimiter(800, 100.0)
     proxies: tuple[Any, ...] = ()
 
@@ -53,11 +53,11 @@ class TimedProtocol(H11Protocol):
         self._timeout: asyncio.TimerHandle | None = None
         self._lines = 0
         self._start_timeout()
-        if self._is_one_too_many():
+        if self._exceeds_limits():
             transport.abort()
 
     def data_received(self, data: bytes) -> None:
-        """Keep the timeout running while the head is incomplete, and while a body arrives whose request has its response."""
+        """Keep the timeout running while the head is incomplete, and while a body arrives after its response was sent."""
         is_in_head = self.conn.their_state is h11.IDLE and self.conn.trailing_data[0]
         self._lines = data.count(b"\n") + (self._lines if is_in_head or self.conn.their_state is h11.SEND_BODY else 0)
         if self._lines > MAX_LINES:
@@ -76,7 +76,7 @@ class TimedProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is no HTTP; within the body of a request that has its response, only close the connection.
+        """Refuse invalid HTTP; if the request already has its response, only close the connection.
 
         The response is written directly, since the protocol's state may not allow one, for example after HEAD.
         """
@@ -87,7 +87,7 @@ class TimedProtocol(H11Protocol):
             self.cycle.message_event.set()
         self.transport.close()
 
-    def _is_one_too_many(self) -> bool:
+    def _exceeds_limits(self) -> bool:
         host = self.client[0] if self.client else ""
         if not host or any(ip_address(host) in proxies for proxies in self.proxies):
             return False
@@ -97,7 +97,7 @@ class TimedProtocol(H11Protocol):
         return sum(known_as(other) == known_as(host) for other in hosts) > self.client_connections
 
     def _start_timeout(self) -> None:
-        self._timeout = self.loop.call_later(self.patience, self.transport.close)
+        self._timeout = self.loop.call_later(self.request_timeout, self.transport.close)
 
     def _cancel_timeout(self) -> None:
         if self._timeout:
@@ -108,8 +108,8 @@ class TimedProtocol(H11Protocol):
 class StrictSockets(WebSocketsSansIOProtocol):
     """WebSockets that handle invalid input without tracebacks in the log.
 
-    Text that is no UTF-8 reaches the application as bytes, which it refuses; the number of fragments is bounded; a handshake that
-    is invalid or too long is refused and closes the connection, which would otherwise stay open and break the server's shutdown.
+    Text that is not UTF-8 reaches the application as bytes, which it refuses. The number of fragments is limited. An invalid or too
+    long handshake is refused and closes the connection, which would otherwise stay open and break the server's shutdown.
     """
 
     def connection_made(self, transport: Any) -> None:
@@ -169,7 +169,7 @@ class StrictSockets(WebSocketsSansIOProtocol):
             super().handle_cont(event)
 
     def send_receive_event_to_app(self) -> None:
-        """Pass a message on; as bytes if it is no text."""
+        """Pass a message to the application; as bytes if it is not UTF-8."""
         try:
             b"".join(self.frames).decode()
         except UnicodeDecodeError:
@@ -181,7 +181,7 @@ def configuration(options: ServerOptions, log_level: str = "error") -> uvicorn.C
     """Return uvicorn's configuration: small messages, no compression, pings that find half-open connections."""
     connections = 2 * options.client_connections
     limits = {
-        "patience": options.patience,
+        "request_timeout": options.request_timeout,
         "client_connections": connections,
         "openings": RateLimiter(max(connections, options.request_burst), options.requests_per_second),
         "proxies": options.trusted(),
@@ -246,7 +246,7 @@ class Server(uvicorn.Server):
 
 
 def server_for(options: ServerOptions) -> Server:
-    """Return a server that is not running yet; an error if *options* would not allow it to run."""
+    """Return a server that is not running yet; raise an error if it could not run with *options*."""
     check(options.file())
     _allow_files(3 * options.most_connections)
     return Server(configuration(options))

@@ -15,11 +15,11 @@ from play.server.games.hall import Hall, counted_while_open
 from play.server.games.room import Room
 from play.server.messages import Incoming, Joined, Pong, Problem, Refused, Role, encode, read
 
-#: Close codes: the policy was broken; too slow to join; the token or the game is wrong.
+#: Close codes: a limit was broken; the server is busy; no join message in time; the token or the game is wrong.
 POLICY, TRY_LATER, TOO_SLOW, NOT_ADMITTED = 1008, 1013, 4408, 4403
-#: Raised when a client is gone, or its connection is closed already.
+#: Raised when a client is gone, or its connection is already closed.
 GONE = (WebSocketDisconnect, WebSocketDisconnected)
-#: Connections to a game that cost as much as one message, when a change is sent to all.
+#: Number of connections to a game to which sending a state costs as much as one message.
 CHEAP_MEMBERS = 8
 
 
@@ -31,22 +31,22 @@ def same_origin(headers: Headers) -> bool:
 
 
 class Connection:
-    """A member of a room over a WebSocket. Answers are queued in order, of states only the latest, to save memory."""
+    """A member of a room over a WebSocket. Answers are queued in order; of the states only the latest is kept, to save memory."""
 
     def __init__(self, socket: WebSocket, role: Role) -> None:
         self.role = role
         self._socket = socket
-        self._answers: list[bytes] = []
+        self._messages: list[bytes] = []
         self._state: bytes | None = None
         self._closing: tuple[int, str] | None = None
         self._news = asyncio.Event()
 
-    def tell(self, state: bytes) -> None:
+    def send_state(self, state: bytes) -> None:
         self._state = state
         self._news.set()
 
-    def answer(self, message: bytes) -> None:
-        self._answers.append(message)
+    def send(self, message: bytes) -> None:
+        self._messages.append(message)
         self._news.set()
 
     def leave(self, code: int, reason: str) -> None:
@@ -58,9 +58,9 @@ class Connection:
         while True:
             await self._news.wait()
             self._news.clear()
-            answers, self._answers = self._answers, []
+            waiting, self._messages = self._messages, []
             state, self._state = self._state, None
-            for message in [*answers, *([state] if state else [])]:
+            for message in [*waiting, *([state] if state else [])]:
                 await self._socket.send_text(message.decode())
             if self._closing and not self._news.is_set():
                 await self._socket.close(*self._closing)
@@ -81,7 +81,7 @@ async def serve_connection(hall: Hall, socket: WebSocket) -> None:
 
 async def _admit(hall: Hall, socket: WebSocket, client: str) -> None:
     try:
-        first = await asyncio.wait_for(_received(socket), hall.options.patience)
+        first = await asyncio.wait_for(_received(socket), hall.options.request_timeout)
     except TimeoutError:
         await socket.close(TOO_SLOW, "expected a join message")
         return
@@ -93,7 +93,7 @@ async def _admit(hall: Hall, socket: WebSocket, client: str) -> None:
         await _wait(hall, client, await hall.room(socket.path_params["id"]))
         room = await hall.room(socket.path_params["id"])
         connection = Connection(socket, room.role(join.token, join.claim or None))
-        connection.answer(encode(Joined(role=connection.role, game=room.id, id=join.id)))
+        connection.send(encode(Joined(role=connection.role, game=room.id, id=join.id)))
         room.enter(connection)
     except Refused as refused:
         await socket.send_text(encode(refused.problem(messages.id_of(first))).decode())
@@ -120,7 +120,7 @@ async def _follow(hall: Hall, socket: WebSocket, client: str, room: Room, connec
 
 
 async def _wait(hall: Hall, client: str, room: Room) -> None:
-    """Wait until a message of *client* is due. Nothing more of the connection is read meanwhile."""
+    """Wait until the rate limit admits a message of *client*; the connection is not read meanwhile."""
     cost = 1 + len(room.members) / CHEAP_MEMBERS
     if wait := hall.messages.reserve(client, cost):
         await asyncio.sleep(wait)
@@ -132,14 +132,14 @@ async def _read(hall: Hall, socket: WebSocket, client: str, room: Room, connecti
     while errors < options.most_errors:
         text = await _received(socket)
         if not limiter.try_acquire(""):
-            connection.answer(encode(Problem("too_fast", "too many messages", 429)))
+            connection.send(encode(Problem("too_fast", "too many messages", 429)))
             break
         await _wait(hall, client, room)
         try:
             _carry_out(read(Incoming, text), room, connection)
         except Refused as refused:
             errors += 1
-            connection.answer(encode(refused.problem(messages.id_of(text))))
+            connection.send(encode(refused.problem(messages.id_of(text))))
     connection.leave(POLICY, "too many errors" if errors >= options.most_errors else "too many messages")
     await _until_closed(socket)
 
@@ -147,7 +147,7 @@ async def _read(hall: Hall, socket: WebSocket, client: str, room: Room, connecti
 def _carry_out(message: Any, room: Room, connection: Connection) -> None:
     role = connection.role
     if isinstance(message, messages.Ping):
-        connection.answer(encode(Pong(id=message.id)))
+        connection.send(encode(Pong(id=message.id)))
     elif room.closed:
         raise Refused(503, "gone", "the game was unloaded; connect again")
     elif isinstance(message, messages.Move):

@@ -1,7 +1,7 @@
-"""Analysis of a position: values and verdicts of all moves, by a search to the end of the game if the time suffices.
+"""Analysis of a position: values and verdicts of all moves, by a search to the end of the game if there is time.
 
-The packaged solved book (6x6) has exact values without a search. Otherwise each value is the mean of the last two depths: odd and
-even depths differ, which would show as a zigzag in the course of a game, and as false blunders. The tables are cleared, since
+The packaged solved book (6x6) has exact values without a search. Otherwise each value is the mean of the last two depths: values
+of odd and even depths differ, which would show as a zigzag over a game and as false blunders. The tables are cleared, since
 entries of the neighbouring position have the other parity.
 """
 
@@ -15,11 +15,11 @@ from search.engine.engine import Engine
 from search.engine.limits import Limits, SearchResult
 from train.evaluation.review import verdict
 
-#: Factor by which a solution may exceed the requested time; it is tried if it is expected within that time.
-PATIENCE = 3.0
-#: Share of the time after which no deeper search is begun, since it would not be done in time.
+#: A solution that is expected within the requested time may take this multiple of it.
+SOLVE_TIME_FACTOR = 3.0
+#: Share of the time after which no deeper search begins, since it would not end in time.
 LAST_START = 0.45
-#: The shortest time of a search, in seconds.
+#: Minimum time of a search, in seconds.
 MIN_SECONDS = 0.01
 ALL_MOVES = 64
 
@@ -45,7 +45,7 @@ def _to_the_end(engine: Engine, position: Position, seconds: float) -> dict[str,
     moves = max(1, len(position.legal_moves()))
     limits = Limits(time=seconds)
     if moves * SOLVE_GROWTH**position.empties / SOLVE_NODES_PER_SECOND <= seconds:
-        limits = Limits(time=PATIENCE * seconds, empties_exact=position.empties)
+        limits = Limits(time=SOLVE_TIME_FACTOR * seconds, empties_exact=position.empties)
     elif not engine.selectivity_levels(position, limits, multi_pv=ALL_MOVES):
         return None
     result = engine.search(position, limits, multi_pv=ALL_MOVES)

@@ -1,16 +1,16 @@
 """`Pool`: the workers, and the order of searches.
 
-**Fair share.** A search belongs to a client (an address) and to a game. In virtual time it starts where the client's last searches
-ended by the processor time that they used, or now if that is past; the earliest start is next. So no address can delay the others,
-however many games it has. Searches of one client are ordered by game in the same way.
+**Fair queueing.** A search belongs to a client (an address) and to a game. Its start in virtual time is the end of the client's
+earlier searches, by the processor time that they used, or the present if that is later; the earliest start is next. So no address
+can delay the others, however many games it has. Searches of one client are ordered by game in the same way.
 
 **Searches of a few milliseconds come first**, and are sent in batches when many wait, since a message to another process costs as
 much as a search to depth 2.
 
 **Long searches never occupy all workers**, if there are several. The first search of an agent counts as long, since its kernels
-may have to be compiled. Nor do the searches of one client, while another client is present.
+may have to be compiled. The same holds for the searches of one client while another client is present.
 
-**Bounded.** A game waits for one search at a time, so the limit of games bounds them; the hall bounds analyses and transcripts.
+**Limits.** A game waits for one search at a time, so the limit of games limits them; the hall limits analyses and transcripts.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ from play.server.workers.worker import Answer, Job, search_jobs, worker_process
 
 log = logging.getLogger("reversi.server")
 
-#: Minimum charge of a search, in seconds, so that small differences between short searches do not count.
+#: Minimum charge of a search, in seconds, so that small differences between short searches have no effect.
 MIN_CHARGE = 0.002
 #: Expected seconds of a batch of short searches, and their maximum number.
 BATCH_SECONDS, MAX_BATCH = 0.005, 16
@@ -58,9 +58,9 @@ class _FairShares:
         self.now = 0.0
         self._ends: dict[str, float] = {}
 
-    def start(self, name: str, asked: float) -> float:
-        """Return the start of a search requested at *asked*; others of the name may have been charged since."""
-        return max(asked, self._ends.get(name, 0.0))
+    def start(self, name: str, requested: float) -> float:
+        """Return the start of a search that was *requested* at this time; others of the name may have been charged since."""
+        return max(requested, self._ends.get(name, 0.0))
 
     def begin(self, name: str, start: float) -> None:
         """Begin a search with that *start*; it is charged the minimum at once."""
@@ -94,7 +94,7 @@ class _Search:
 class Worker:
     """A worker process, its running searches by number, and a thread that receives answers.
 
-    For tests and for machines with little memory it can be a thread of the server.
+    In tests and on machines with little memory it can be a thread of the server.
     """
 
     def __init__(self, is_process: bool, on_answer: Callable[..., None], on_end: Callable[..., None]) -> None:
@@ -140,7 +140,7 @@ class Worker:
 
 @dataclass
 class Pool:
-    """Searches by *workers* processes, or by one thread if that is 0. To be used within a running event loop."""
+    """Searches by *workers* processes, or by one thread if that is 0. Use it within a running event loop."""
 
     workers: int
     searches: int = 0
@@ -151,9 +151,8 @@ class Pool:
     _games: _FairShares = field(default_factory=_FairShares)
     _usual: dict[str, float] = field(default_factory=dict)
     _ready: set[str] = field(default_factory=lambda: set(NOTHING_TO_COMPILE))
-    _present: dict[str, float] = field(
-        default_factory=dict
-    )  # clients by the time of their last search, the latest last
+    #: Time of the last search of each client, the latest last.
+    _present: dict[str, float] = field(default_factory=dict)
     _numbers: Iterator[int] = field(default_factory=itertools.count)
 
     def start(self) -> None:
@@ -162,7 +161,7 @@ class Pool:
         self._watch = self._loop.create_task(self._kill_hung_workers())
 
     def close(self) -> None:
-        """End the workers; searches that wait are cancelled."""
+        """End the workers and cancel all searches."""
         self.closed = True
         self._watch.cancel()
         for search in [*self._waiting.values(), *self._running()]:
@@ -175,7 +174,7 @@ class Pool:
         return len(self._waiting)
 
     def pids(self) -> list[int | None]:
-        """The worker processes' ids."""
+        """Return the process ids of the workers; None for a thread."""
         return [worker.pid for worker in self._workers]
 
     async def search(self, client: str, job: Job, game: str | None = None) -> Answer:
@@ -232,8 +231,8 @@ class Pool:
         if not chosen or self._is_long(chosen[0]):
             return chosen
         expected = self._expected(chosen[0])
-        for left, search in zip(range(len(more), 0, -1), more, strict=True):  # leave some for the other workers
-            expected += self._expected(search)  # the answers come together
+        for left, search in zip(range(len(more), 0, -1), more, strict=True):  # left for the other workers
+            expected += self._expected(search)  # all answers are sent together
             if left < len(self._workers) or expected > BATCH_SECONDS or len(chosen) == MAX_BATCH:
                 break
             chosen.append(search)
@@ -279,7 +278,7 @@ class Pool:
         self._dispatch(worker)
 
     def _update_usual_seconds(self, agent: str, seconds: float) -> None:
-        """Update the moving average of an agent's searches; a first one also loads its kernels, and counts less."""
+        """Update the moving average of an agent's searches; the first one also loads kernels, so its time is capped."""
         before = self._usual.get(agent, UNKNOWN_SECONDS)
         self._usual[agent] = before + EMA_RATE * (min(seconds, UNKNOWN_SECONDS) - before)
         if len(self._usual) > 4096:

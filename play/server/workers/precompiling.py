@@ -1,7 +1,7 @@
 """Compilation of all agents on offer by a process at the lowest priority, which ends with the server.
 
-`reversi serve` answers at once: the page shows the progress, and offers the agents that are compiled. The process reports the
-share that is done and what is missing, one line each time: the rules, which everything needs, and agents by size, as ``human:8``.
+`reversi serve` answers at once: the page shows the progress and offers the agents that are compiled. Every line of the process
+reports the share that is done and what is missing: the rules, which everything needs, and agents by size, as ``human:8``.
 """
 
 import os
@@ -25,16 +25,16 @@ from reversi_env.compiler.kernel import NotCompiled, cached_kernels_only
 from search.agents.spec import make_agent
 
 DONE = "all opponents are compiled"
-#: The name of the rules in reports.
+#: Name of the rules' kernels in reports.
 RULES = "rules"
 #: Agents that are compiled first: those that need the rules alone, then the page's first one, which has the network's kernels.
 FIRST = ("random", "greedy", "network", "human")
-#: Table of an engine that searches nothing, in MiB.
+#: Table size of an engine that does not search, in MiB.
 NO_TABLE = 0.001
 #: Usual time to compile an agent, by which the share is estimated, and the time between two reports.
 USUAL_SECONDS, REPORT_SECONDS = 40.0, 0.5
 
-#: Takes the share that is done, and what is missing.
+#: Called with the share that is done and the names that are missing.
 Report = Callable[[float, list[str]], None]
 
 
@@ -56,7 +56,7 @@ def is_cached(load: Callable[[], object]) -> bool:
 
 
 def compile_all(games: Iterable[tuple[str, Rules]], report: Report) -> None:
-    """Compile what these agents need for their games and is not in the cache, with a progress bar on standard error."""
+    """Compile the missing kernels of these agents for their games, with a progress bar on standard error."""
     units: dict[str, list[tuple[str, Rules]]] = {RULES: []}
     for agent, rules in games:
         units.setdefault(f"{agent.partition(':')[0]}:{rules.size}", []).append((agent, rules))
@@ -109,7 +109,7 @@ def _reporting(missing: list[str], report: Report) -> Iterator[None]:
 
 @contextmanager
 def compiling() -> Iterator[IO[bytes]]:
-    """Compile in another process while this context is open; give its reports, lines of the share and what is missing."""
+    """Compile in another process while this context is open; yield the lines that it reports."""
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     process = start_python(__name__, **pipes, start_new_session=True)  # Ctrl-C is for the server
     assert process.stdout is not None

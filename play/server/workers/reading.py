@@ -22,11 +22,11 @@ _BOARD = re.compile(r"\s*(?:[-._XxOo*0BbWw●○]\s*){16}")
 
 
 def read_games(text: str, file: bytes, rules: Rules, first: int = 0) -> dict[str, Any]:
-    """Return the games in *text*, or in *file* (WTHOR or text) if there is one, from number *first* on, as a `Transcript`.
+    """Return the games in *text*, or in *file* (WTHOR or text) if it is not empty, from number *first* on, as a `Transcript`.
 
-    Text is GGF, boards in OBF or plain, by the variant of *rules*, or the moves of one game by *rules*.
+    Text is GGF, boards (OBF or plain, with the variant of *rules*), or the moves of one game by *rules*.
     """
-    if b"\0" in file[:16] and not file.startswith(UTF_16):  # the header of a WTHOR file, and no text
+    if b"\0" in file[:16] and not file.startswith(UTF_16):  # the header of a WTHOR file, not text
         games = _games_in_wthor(file, first)
     else:
         games = islice(_games_in_text(decoded(file) if file else text, rules), first, None)
@@ -47,7 +47,7 @@ def _games_in_text(text: str, rules: Rules) -> Iterator[dict[str, Any]]:
         yield _recorded_game(read_transcript(text, Position.initial(rules)))
 
 
-#: Characters of a board, and with the side to move behind it.
+#: Numbers of characters of a board, without and with the side to move after it.
 _LENGTHS = {size * size + more for size in SIZES for more in (0, 1)}
 
 

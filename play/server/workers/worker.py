@@ -1,6 +1,6 @@
-"""The worker: a process (or a thread) that answers positions with a move or an analysis.
+"""The worker: a process (or a thread) that runs searches, analyses and the reading of games.
 
-Jobs and answers are lists in JSON; a number instead stops the job of that number. A process ignores Ctrl-C, which the server
+Jobs and answers are lists in JSON; a single number stops the job with that number. A process ignores Ctrl-C, which the server
 handles, and ends with the server, when the pipe is closed.
 """
 
@@ -33,7 +33,7 @@ log = logging.getLogger("reversi.server")
 
 #: Number of agents, each with an engine and its tables, that are cached; the least recently used is dropped.
 CACHED_AGENTS = 12
-#: Limit of short searches, in seconds: the quickest agents may have to wait so long. Longer ones never occupy all workers.
+#: Limit of short searches, in seconds: the longest wait of the quickest agents. Longer searches never occupy all workers.
 SHORT_SECONDS = 0.1
 
 
@@ -82,7 +82,7 @@ class Answer(msgspec.Struct):
 class Searcher:
     """Answers jobs one at a time, with cached agents.
 
-    ``stopped``, which another thread may set, is the number of the current or a later job that is to be stopped.
+    ``stopped``, which another thread may set, is the number of the current or a later job to stop.
     """
 
     def __init__(self) -> None:
@@ -109,15 +109,15 @@ class Searcher:
         if job.kind == "read":
             return read_games(job.text, job.file, rules, job.first)
         agent = self._cached_agent(job.kind, job.agent, job.table, rules.size, rules.variant)
-        if isinstance(agent, TimedAgent):  # it limits the time
-            # An analysis needs the engine only, which is not always what searches for the agent's moves.
+        if isinstance(agent, TimedAgent):  # which limits its time itself
+            # An analysis needs only the engine, which some agents do not use for their own moves.
             (agent.engine if isinstance(agent, SearchAgent) and job.kind == "analyse" else agent.prepare)(rules)
             ends, search = inf, partial(_search, job, agent)
         else:
             agent = AgentSpec(job.agent).with_(seed=job.seed).make(table=job.table)  # the seed is the game's
             agent.prepare(rules)
             ends, search = perf_counter() + (job.longest or inf), partial(_choose, job, agent)
-        if not job.is_long:  # too short to be stopped
+        if not job.is_long:  # too short to need a stop
             return search()
 
         def is_due() -> bool:
@@ -128,7 +128,7 @@ class Searcher:
 
 @contextlib.contextmanager
 def _charged(answer: Answer) -> Iterator[None]:
-    """Add the processor time of this thread to the answer's; the process may have other threads, of the server."""
+    """Add the processor time of this thread to the answer's; not of other threads in the process."""
     began = thread_time()
     try:
         yield
@@ -137,7 +137,7 @@ def _charged(answer: Answer) -> Iterator[None]:
 
 
 def _agent(kind: str, spec: str, table: float, size: int, variant: str) -> Agent:
-    """Make the agent for a *kind* of job in one game; a shared engine would give weak agents the table entries of strong ones."""
+    """Return a new agent. All arguments are its cache key: a shared engine would give weak agents the table of strong ones."""
     return make_agent(spec, table=table)
 
 
@@ -156,7 +156,7 @@ def _search(job: Job, agent: TimedAgent) -> dict[str, Any]:
 
 
 def load_rules() -> None:
-    """Load the kernels of the rules, which takes a good part of a second in a new process."""
+    """Load the kernels of the rules, which is slow in a new process."""
     position = Position.initial().play("d3")
     position.legal_moves()
     position.is_over()
@@ -173,7 +173,7 @@ def worker_process(connection: Connection) -> None:
 
 
 def search_jobs(connection: Connection, at_end: Callable[[], None] = lambda: None) -> None:
-    """Answer jobs from *connection* until an empty list of them comes; *at_end* is called when it has closed."""
+    """Answer jobs from *connection* until an empty list arrives; *at_end* is called when the connection closes."""
     searcher = Searcher()
     batches: queue.SimpleQueue[list[Job]] = queue.SimpleQueue()
     threading.Thread(target=_read, args=(connection, searcher, batches, at_end), daemon=True).start()

@@ -142,7 +142,7 @@ def running(options: ServerOptions, monotonic: Callable[[], float] = time.monoto
 #: No limits of requests and messages per address, because all tests share one address.
 UNLIMITED = {"request_burst": 10**9, "client_message_burst": 10**9}
 OPTIONS = ServerOptions(
-    port=0, workers=0, database=":memory:", watch_pace=0.0, clock_grace=0.1, patience=WAIT_SECONDS, **UNLIMITED
+    port=0, workers=0, database=":memory:", watch_pace=0.0, clock_grace=0.1, request_timeout=WAIT_SECONDS, **UNLIMITED
 )
 
 

@@ -126,7 +126,7 @@ def connection(api):
 
 def test_incomplete_request_heads_time_out(new_server):
     """A connection that the server closed before our write is reset, which is also correct."""
-    api = new_server(patience=0.2)
+    api = new_server(request_timeout=0.2)
     host = b" HTTP/1.1\r\nHost: 127.0.0.1\r\n"
     openings = (b"", b"GET / HT", b"GET /" + host, b"POST /api/games" + host)
     with ExitStack() as stack:
@@ -141,7 +141,7 @@ def test_incomplete_request_heads_time_out(new_server):
 
 def test_silent_sockets_and_incomplete_bodies_time_out(new_server):
     api = new_server()
-    api.hall.options = replace(api.hall.options, patience=0.2)  # request heads may take longer in this test
+    api.hall.options = replace(api.hall.options, request_timeout=0.2)  # request heads may take longer in this test
     with api.socket(api.create(size=4)["game"]) as socket, pytest.raises(ConnectionClosed) as closed:
         socket.receive()
     assert closed.value.rcvd.code == 4408
@@ -275,7 +275,7 @@ def test_requests_above_the_rate_are_delayed_then_refused(new_server):
 
 def test_new_connections_above_the_rate_are_closed(new_server, monkeypatch):
     monkeypatch.setattr(
-        process.TimedProtocol, "_is_one_too_many", counted := RecordingMethod(process.TimedProtocol._is_one_too_many)
+        process.TimedProtocol, "_exceeds_limits", counted := RecordingMethod(process.TimedProtocol._exceeds_limits)
     )
     api = new_server(client_connections=1, request_burst=3, requests_per_second=0.0)
     for _ in range(4):

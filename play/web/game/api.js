@@ -33,22 +33,22 @@ function refusal({ code, message }, status) {
 
 // The close code after which reconnecting is of no use: an unknown game, or a wrong token.
 const NOT_ADMITTED = 4403;
-const MAX_WAIT = 5000;
-// Interval of pings, and the longest time until an answer, in milliseconds: a connection stays open for many minutes after its network
-// has gone, and messages over it are lost.
-const PING_INTERVAL = 20_000, MAX_SILENCE = 10_000;
+const MIN_RETRY_DELAY = 250, MAX_RETRY_DELAY = 5000; // milliseconds
+// Interval of pings, and timeout of an answer, in milliseconds. Without them a connection would stay open for many minutes after the
+// network is lost, and messages would be lost.
+const PING_INTERVAL = 20_000, ANSWER_TIMEOUT = 10_000;
 
 export class GameSocket {
   #closed = false;
-  #wait = 250;
-  #timer = 0;
-  #asking = 0;
-  #silence = 0;
+  #retryDelay = MIN_RETRY_DELAY;
+  #retryTimer = 0;
+  #pingTimer = 0;
+  #answerTimer = 0;
 
   constructor(id, ticket, { onJoined, onState, onProblem, onConnection }) {
     Object.assign(this, { id, ticket, onJoined, onState, onProblem, onConnection });
     this.wake = () => { if (document.visibilityState === "visible" && !this.send({ type: "ping" })) this.#retryNow(); };
-    this.#asking = setInterval(() => this.send({ type: "ping" }), PING_INTERVAL);
+    this.#pingTimer = setInterval(() => this.send({ type: "ping" }), PING_INTERVAL);
     document.addEventListener("visibilitychange", this.wake);
     addEventListener("online", this.wake);
     this.#connect();
@@ -57,15 +57,15 @@ export class GameSocket {
   send(message) {
     if (this.socket?.readyState !== WebSocket.OPEN) return false;
     this.socket.send(JSON.stringify(message));
-    this.#silence ||= setTimeout(() => this.#giveUp(), MAX_SILENCE); // everything has an answer
+    this.#answerTimer ||= setTimeout(() => this.#reconnect(), ANSWER_TIMEOUT); // the server answers every message
     return true;
   }
 
   close() {
     this.#closed = true;
-    clearTimeout(this.#timer);
-    clearInterval(this.#asking);
-    this.#heard();
+    clearTimeout(this.#retryTimer);
+    clearInterval(this.#pingTimer);
+    this.#clearAnswerTimer();
     document.removeEventListener("visibilitychange", this.wake);
     removeEventListener("online", this.wake);
     this.socket?.close();
@@ -77,44 +77,44 @@ export class GameSocket {
     this.socket = socket;
     socket.onopen = () => this.send({ type: "join", ...this.ticket });
     socket.onmessage = (event) => this.#receive(JSON.parse(event.data));
-    socket.onclose = (event) => this.#lost(event);
+    socket.onclose = (event) => this.#disconnected(event);
   }
 
-  #heard() {
-    clearTimeout(this.#silence);
-    this.#silence = 0;
+  #clearAnswerTimer() {
+    clearTimeout(this.#answerTimer);
+    this.#answerTimer = 0;
   }
 
-  // Reconnect at once: a socket that is closed without a network would wait for the other side.
-  #giveUp() {
+  // Reconnect at once: without a network, closing a socket would wait for the other side.
+  #reconnect() {
     this.socket.onmessage = this.socket.onclose = null;
     this.socket.close();
-    this.#lost({});
+    this.#disconnected({});
   }
 
   #receive(message) {
     if (this.#closed) return;
-    this.#heard();
+    this.#clearAnswerTimer();
     if (message.type === "joined") {
-      this.#wait = 250;
+      this.#retryDelay = MIN_RETRY_DELAY;
       this.onConnection(true);
       this.onJoined(message.role);
     } else if (message.type === "state") this.onState(message);
     else if (message.type === "error") this.onProblem(refusal(message, message.status));
   }
 
-  #lost(event) {
+  #disconnected(event) {
     if (this.#closed) return;
-    this.#heard();
+    this.#clearAnswerTimer();
     this.onConnection(false, event.code === NOT_ADMITTED);
     if (event.code === NOT_ADMITTED) return this.close();
-    this.#timer = setTimeout(() => this.#connect(), this.#wait);
-    this.#wait = Math.min(MAX_WAIT, this.#wait * 2);
+    this.#retryTimer = setTimeout(() => this.#connect(), this.#retryDelay);
+    this.#retryDelay = Math.min(MAX_RETRY_DELAY, this.#retryDelay * 2);
   }
 
   #retryNow() {
     if (this.#closed || this.socket.readyState !== WebSocket.CLOSED) return;
-    clearTimeout(this.#timer);
+    clearTimeout(this.#retryTimer);
     this.#connect();
   }
 }

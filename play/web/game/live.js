@@ -1,4 +1,4 @@
-// A running game: creating and opening it, showing its states one after the other, and sending moves.
+// A running game: creating and opening it, showing its states one after another, and sending moves.
 
 import { GameSocket, Problem, call } from "./api.js";
 import { forget, newKey, noteGame, rememberGame, rememberedGame } from "./memory.js";
@@ -15,7 +15,7 @@ import { render, turned } from "../page/view.js";
 import { resultOf, resultText, seatHere, statusText } from "../page/words.js";
 import { askStudy } from "../study/review.js";
 
-const ANSWER_MILLISECONDS = 500; // an answer is shown no sooner after a move
+const ANSWER_MILLISECONDS = 500; // minimum time between a move and the reply
 
 // --- start and end -------------------------------------------------------------------------------
 
@@ -23,7 +23,7 @@ export async function startGame(event) {
   event.preventDefault();
   $("start").disabled = true;
   await act(async () => {
-    await create(await setup.order($("setup")));
+    await create(await setup.readForm($("setup")));
   });
   $("start").disabled = false;
 }
@@ -37,7 +37,7 @@ async function create({ request, ...entry }) {
   await openGame(created.game);
 }
 
-// Start the same game with colours exchanged, after both sides of an even opening from another one; or open the opponent's rematch.
+// Start the same game with colours exchanged, with a new opening once both sides have played it; or open the opponent's rematch.
 export function rematch() {
   const { game } = app, { mode, mine, isReturn, request, state } = game;
   if (state.rematch) return act(() => followRematch(game));
@@ -53,7 +53,7 @@ export function rematch() {
   });
 }
 
-// A player's token opens the other colour in the next game.
+// In the next game a player's token opens the other colour.
 function followRematch({ mode, mine, tokens: { spectator, ...seats }, state: { rematch: id, size, variant } }) {
   const entry = { mode, mine: mine && other(mine), request: { size, variant }, tokens: { spectator, ...(mine && { [other(mine)]: seats[mine] }) } };
   if (!rememberedGame(id)) rememberGame(id, entry);
@@ -97,7 +97,7 @@ export async function openGame(id) {
   hooks.show("game");
 }
 
-// Somebody else has taken the seat of the link.
+// Another person has taken the seat of the link.
 function watchInstead(game, token) {
   const changes = { mode: "watch", mine: null, tokens: { spectator: token }, invitation: undefined };
   Object.assign(game, changes);
@@ -105,16 +105,16 @@ function watchInstead(game, token) {
   notify(new Problem(words("invite.taken")));
 }
 
-// The server refuses the token for good; one from a link is not kept.
+// The server refuses the token; a token from a link is forgotten.
 function refused(game) {
   game.isRefused = true;
   if (rememberedGame(game.id)?.isUntried) forget(`game ${game.id}`);
   notify(new Problem(words("problem.forgotten")));
 }
 
-// Open a game by the token of a link, for a seat or for spectators; a seat that this browser has already is kept.
+// Open a game by the token of a link, for a seat or for spectators; a seat that this browser already has is kept.
 export async function join(kind, id, ...rest) {
-  const [colour, written] = kind === "join" ? rest : [null, ...rest], token = written?.match(/^[\w-]*/)[0]; // messengers may add to it
+  const [colour, written] = kind === "join" ? rest : [null, ...rest], token = written?.match(/^[\w-]*/)[0]; // messengers may append characters
   const known = rememberedGame(id), isUntried = true; // until the server has admitted us
   if (id && token && /^(black|white)$/.test(colour) && (known?.isUntried || !known?.mine)) {
     const own = known?.tokens[colour] ?? newKey(24); // takes the seat, so that the link opens it to nobody else
@@ -149,7 +149,7 @@ function onState(game, state) {
   if (game !== app.game) return;
   state.received = performance.now();
   const newest = game.waiting.at(-1) ?? game.state;
-  if (newest?.moves.length > state.moves.length) game.waiting.length = 0; // taken back: what came in between need not be seen
+  if (newest?.moves.length > state.moves.length) game.waiting.length = 0; // moves were taken back: skip the states before
   game.waiting.push(...stepsTo(newest, state));
   showStates(game);
 }
@@ -166,7 +166,7 @@ function stepsTo(from, state) {
   return [...steps, state];
 }
 
-// Show the waiting states one after the other; they may arrive faster than discs turn.
+// Show the waiting states one after another; they may arrive faster than the animation of the discs.
 async function showStates(game) {
   if (game.following) return;
   game.following = true;
@@ -184,11 +184,11 @@ function show(game, before, state) {
   if (before && state.moves.length < before.moves.length) standing.noteHelp();
   follow(state);
   announce(before, state);
-  if (state.status === "finished" && !rememberedGame(game.id)?.result) noteGame(game.id, { result: resultOf(state), moves: state.moves }); // once: to look at a game is no news
+  if (state.status === "finished" && !rememberedGame(game.id)?.result) noteGame(game.id, { result: resultOf(state), moves: state.moves }); // once, since looking at a game again does not change its result
   standing.settle(game, state);
   askStudy();
   render();
-  if (before && app.view === "game") play(before, state);
+  if (before && app.view === "game") playSounds(before, state);
   if (state.rematch && game.wantsRematch) act(() => followRematch(game));
   if (state.moves.length > (before?.moves.length ?? -1)) game.movedAt = performance.now();
 }
@@ -203,7 +203,7 @@ async function isTimeToShow(game) {
   return isDue();
 }
 
-function play(before, state) {
+function playSounds(before, state) {
   if (state.moves.length > before.moves.length && state.moves.at(-1) !== "pass") sound.knock();
   if (state.status === "finished" && before.status !== "finished") sound.chime(!app.game.mine || state.result.winner === app.game.mine);
 }

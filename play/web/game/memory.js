@@ -2,7 +2,7 @@
 
 import { MAX_RESULTS } from "./rating.js";
 
-const GAMES = "reversi.games", REVIEW = "reversi.review.", LIKES = "reversi.likes", RATED = "reversi.rated", PUZZLES = "reversi.puzzles";
+const GAMES = "reversi.games", REVIEW = "reversi.review.", SETTINGS = "reversi.likes", RATED = "reversi.rated", PUZZLES = "reversi.puzzles";
 const MAX_GAMES = 100, MAX_REVIEWS = 50;
 
 function read(key, fallback) {
@@ -19,7 +19,7 @@ function write(key, value) {
   } catch { /* private windows may not keep anything */ }
 }
 
-// A name or a secret that nobody can guess.
+// A random name or secret.
 export const newKey = (length) => Array.from(crypto.getRandomValues(new Uint8Array(length)), (byte) => byte.toString(36).padStart(2, "0")).join("");
 
 export function rememberGame(id, entry) {
@@ -39,7 +39,7 @@ export function noteGame(id, changes) {
 
 export const games = () => Object.entries(read(GAMES, {}));
 
-// Store a review under a key of its own, so that two windows do not overwrite each other: {document, moves, link, at}.
+// Store a review under a separate key, so that two windows do not overwrite each other: {document, moves, link, at}.
 export function rememberReview(key, entry) {
   write(REVIEW + key, { ...rememberedReview(key), ...entry, at: Date.now() });
   for (const [old] of reviews().sort((a, b) => b[1].at - a[1].at).slice(MAX_REVIEWS)) forget(`review ${old}`);
@@ -65,8 +65,8 @@ export function forget(what) {
   } catch { /* nothing is kept */ }
 }
 
-export const settings = () => read(LIKES, {});
-export const saveSettings = (changes) => write(LIKES, { ...settings(), ...changes });
+export const settings = () => read(SETTINGS, {});
+export const saveSettings = (changes) => write(SETTINGS, { ...settings(), ...changes });
 
 // Results against the computer's levels, {level, score}; a game counts once, even after they were reset.
 export const ratedGames = () => read(RATED, []);
@@ -77,5 +77,5 @@ export function rateGame(id, result) {
 }
 
 // Puzzle data: {answers: [{rating, score}], streak, longest, seen: {game: [number]}, own: [puzzle], kind, current: the shown puzzle}.
-export const puzzled = () => ({ answers: [], streak: 0, longest: 0, seen: {}, own: [], kind: "8-normal", current: null, ...read(PUZZLES, {}) });
-export const notePuzzles = (changes) => write(PUZZLES, { ...puzzled(), ...changes });
+export const puzzleData = () => ({ answers: [], streak: 0, longest: 0, seen: {}, own: [], kind: "8-normal", current: null, ...read(PUZZLES, {}) });
+export const savePuzzleData = (changes) => write(PUZZLES, { ...puzzleData(), ...changes });

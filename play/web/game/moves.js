@@ -1,15 +1,15 @@
 // The list of moves: the main line in pairs, each with the number of its first move, with comments and variations under each pair.
 
-import { colourName, decimal, spoken, words } from "../page/language.js";
+import { colourName, decimal, currentLanguage, words } from "../page/language.js";
 import { $, app, hooks, node, verdictOf } from "../page/state.js";
 import { MARKS } from "../study/study.js";
 import { pathTo } from "./tree.js";
 import { moveName } from "../page/words.js";
 
-// The list is built only for other moves: a button that is replaced between press and release gets no click.
+// The list is rebuilt only if the moves differ: a button that is replaced between press and release gets no click.
 export function renderMoves() {
   const list = $("moves"), { tree, tip } = app.line, main = tip ? pathTo(tip) : tree.line();
-  const signature = JSON.stringify([spoken(), tree, main.length]), isOther = list.tree !== tree || list.dataset.signature !== signature;
+  const signature = JSON.stringify([currentLanguage(), tree, main.length]), isOther = list.tree !== tree || list.dataset.signature !== signature;
   const focused = list.contains(document.activeElement);
   if (isOther) {
     list.replaceChildren(...linesOf(main, tip));

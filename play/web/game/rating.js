@@ -1,8 +1,8 @@
-// A player's rating from results against opponents or puzzles with known Elo. It needs no document.
+// A player's rating from results against opponents or puzzles with known Elo. This module does not use the DOM.
 
 // The prior of a rating, and the grid of ratings.
 const PRIOR = { mean: 1300, deviation: 500 }, LOWEST = -700, HIGHEST = 3300, STEP = 5;
-// The probability of the interval, and the number of latest results that count, since people learn.
+// The probability of the interval, and the number of latest results that count, since players improve.
 const SHARE = 0.95;
 export const MAX_RESULTS = 50;
 

@@ -15,7 +15,7 @@ const POLL_MILLISECONDS = 1000;
 
 let agents = [], address = null, compiled = 1;
 
-// The address of this page for others, and whether they can reach it: 127.0.0.1 means another machine there.
+// The address of this page for others, and whether they can reach it: on another machine 127.0.0.1 is that machine.
 export function addressForOthers() {
   const isLoopback = /^(localhost|127\..*|\[::1\])$/.test(location.hostname);
   return { origin: isLoopback ? address ?? location.origin : location.origin, canReach: !isLoopback || Boolean(address) };
@@ -26,11 +26,11 @@ const named = (name) => agents.find((agent) => agent.name === name);
 // The steps of the slider for an agent, [option, text] each: its levels by name, or search limits.
 function strengthsOf(name) {
   const { levels = [], searches = false } = named(name) ?? {};
-  if (levels.length) return levels.map((title, i) => [`level=${i + 1}`, `${i + 1} · ${ours(`level.${name}.${i + 1}`, title)}`]);
+  if (levels.length) return levels.map((title, i) => [`level=${i + 1}`, `${i + 1} · ${translated(`level.${name}.${i + 1}`, title)}`]);
   return searches ? STRENGTHS.map((option) => [option, strengthName(option)]) : [];
 }
 
-const ours = (key, text) => (hasWords(key) ? words(key) : text);
+const translated = (key, text) => (hasWords(key) ? words(key) : text);
 
 function strengthName(option) {
   const [kind, amount] = option.split("=");
@@ -39,8 +39,8 @@ function strengthName(option) {
 
 // The name of an agent in a record, in English for readers of any language.
 export const recordName = (spec) => named(spec.split(":")[0])?.title ?? spec;
-export const shownName = (name) => titleOf(agents.find(({ title }) => title === name)?.name ?? name); // and shown here
-const titleOf = (name) => ours(`agent.${name}`, named(name)?.title ?? name);
+export const shownName = (name) => titleOf(agents.find(({ title }) => title === name)?.name ?? name); // and its name in the page's language
+const titleOf = (name) => translated(`agent.${name}`, named(name)?.title ?? name);
 
 // The rating of a level by its number; and {level, rating} of an agent's spec, or null for one without rated levels.
 export const ratingOf = (level) => agents.find(({ ratings }) => ratings?.length)?.ratings[level - 1];
@@ -60,27 +60,27 @@ export function describe(spec) {
 export const isReady = () => agents.length > 0;
 
 export async function prepare(form) {
-  await ask();
+  await loadAgents();
   for (const select of [form.agent, form.agent2]) select.replaceChildren(...agents.map(({ name }) => new Option(name, name)));
   form.agent2.value = "six-factor";
   for (const [name, value] of Object.entries(settings().setup ?? {})) if (FIELDS.includes(name)) form.elements[name].value = value;
-  for (const select of [form.agent, form.agent2]) wish(select);
-  form.addEventListener("input", ({ target }) => { if (target.matches("#agent, #agent2")) wish(target); refresh(form); });
+  for (const select of [form.agent, form.agent2]) noteChoice(select);
+  form.addEventListener("input", ({ target }) => { if (target.matches("#agent, #agent2")) noteChoice(target); refresh(form); });
   refresh(form);
   follow(form);
 }
 
-// Ask again while opponents are compiled, at the first start.
+// Load the agents again while opponents are compiled, at the first start.
 async function follow(form) {
   while (compiled < 1) {
     await sleep(POLL_MILLISECONDS);
-    await ask().catch(() => {});
+    await loadAgents().catch(() => {});
     refresh(form);
   }
 }
 
-const ask = async () => { ({ agents, address, compiled } = await call("GET", "/api/agents")); };
-const wish = (select) => { select.dataset.wish = select.value; };
+const loadAgents = async () => { ({ agents, address, compiled } = await call("GET", "/api/agents")); };
+const noteChoice = (select) => { select.dataset.choice = select.value; };
 
 export function refresh(form) {
   const { mode, size } = Object.fromEntries(new FormData(form));
@@ -94,11 +94,11 @@ export function refresh(form) {
     for (const option of form[select].options) {
       const { name, about, sizes, ready } = named(option.value), isReady = ready.includes(Number(size)), isLate = !isReady && sizes.includes(Number(size));
       const text = isLate ? words("setup.not-ready", { agent: titleOf(name) }) : titleOf(name);
-      Object.assign(option, { text, title: ours(`about.${name}`, about), disabled: !isReady });
+      Object.assign(option, { text, title: translated(`about.${name}`, about), disabled: !isReady });
     }
-    // The wished one may not be compiled yet, not play on this board, or not be on offer any more.
-    const able = Array.from(form[select].options).filter(({ disabled }) => !disabled).map(({ value }) => value), { wish } = form[select].dataset;
-    form[select].value = able.includes(wish) ? wish : able[0] ?? "";
+    // The chosen agent may not be compiled yet, may not play on this board, or may no longer be on offer.
+    const able = Array.from(form[select].options).filter(({ disabled }) => !disabled).map(({ value }) => value), { choice } = form[select].dataset;
+    form[select].value = able.includes(choice) ? choice : able[0] ?? "";
     form.querySelector(`#${select}-about`).textContent = form[select].selectedOptions[0]?.title ?? "";
     const strengths = strengthsOf(form[select].value);
     form[slider].max = Math.max(0, strengths.length - 1);
@@ -116,7 +116,7 @@ const anySeed = () => Math.floor(Math.random() * 1e6);
 // The same seat for another game, with another seed, so that the agent need not repeat its moves.
 export const reseeded = (seat) => seat?.agent ? { ...seat, agent: seat.agent.replace(/seed=\d+/, () => `seed=${anySeed()}`) } : seat;
 
-// The agent's spec; a level for people plays a position in the same way for the same seed, so every game has another one.
+// The agent's spec; a level for people plays the same moves for the same seed, so every game has a new seed.
 function spec(form, agent, slider) {
   const name = form[agent].value, strength = strengthsOf(name)[form[slider].value]?.[0];
   const { levels = [], books = [] } = named(name) ?? {};
@@ -132,9 +132,9 @@ export async function evenOpening({ size, variant }) {
 }
 
 // {mode, mine, request}: the kind of game, the colour that is played here (null: both or none), and the server's request.
-export async function order(form) {
+export async function readForm(form) {
   const fields = Object.fromEntries(new FormData(form));
-  saveSettings({ setup: Object.fromEntries(FIELDS.map((name) => [name, form.elements[name].dataset?.wish ?? form.elements[name].value])) });
+  saveSettings({ setup: Object.fromEntries(FIELDS.map((name) => [name, form.elements[name].dataset?.choice ?? form.elements[name].value])) });
   const request = { size: Number(fields.size), variant: fields.variant };
   if (fields.opening) request.moves = await evenOpening(request);
   if (fields.clock && fields.mode !== "watch") {

@@ -1,4 +1,4 @@
-// The player's rating over finished games without help against the computer's levels, in the game where they were measured: normal, 8×8.
+// The player's rating over finished games without help against the computer's levels, on 8×8 with normal rules, where the levels were measured.
 
 import { sentences, signed, words } from "../page/language.js";
 import { forgetRated, noteGame, rateGame, ratedGames, rememberedGame } from "./memory.js";

@@ -1,4 +1,4 @@
-// A tree of moves from one position: the main line and variations. It needs no document.
+// A tree of moves from one position: the main line and variations. This module does not use the DOM.
 //
 // A node is {board, turn, legal, move, parent, children, comment}: a position and the move that led to it, null at the root. The first
 // child continues the line, the others are variations. If a side must pass, the pass is the only child, and always exists.
@@ -20,7 +20,7 @@ export class Tree {
     return node;
   }
 
-  // The node after a move, a new one if need be; null if the move is illegal. A pass before it is implied.
+  // The node after a move, created if necessary; null if the move is illegal. A pass before it is implied.
   play(node, move) {
     const existing = node.children.find((child) => child.move === move);
     if (existing) return existing;
@@ -110,7 +110,7 @@ export const headOf = (node) => {
 };
 
 // The variation before or after this one at the same move; the node itself if there is none.
-export function beside(node, step) {
+export function sibling(node, step) {
   const all = node.parent?.children ?? [node];
   return all[Math.min(all.length - 1, Math.max(0, all.indexOf(node) + step))];
 }
@@ -129,7 +129,7 @@ function written(first, others) {
 function read(tree, node, moves) {
   for (const { move, comment, variations = [] } of moves) {
     const next = tree.play(node, move);
-    if (!next) return; // what is not legal ends its line
+    if (!next) return; // an illegal move ends its line
     next.comment ||= remark(comment);
     for (const variation of variations) read(tree, next.parent, variation);
     node = next;

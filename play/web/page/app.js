@@ -5,7 +5,7 @@ import * as live from "../game/live.js";
 import { saveSettings, settings, rememberedReview } from "../game/memory.js";
 import * as setup from "../game/setup.js";
 import * as standing from "../game/standing.js";
-import { beside, movesTo } from "../game/tree.js";
+import { sibling, movesTo } from "../game/tree.js";
 import { renderLibrary } from "../study/library.js";
 import * as loader from "../study/loader.js";
 import * as puzzle from "../study/puzzle.js";
@@ -16,7 +16,7 @@ import { act, notify, copyText, download } from "./notices.js";
 import { renderHelp } from "./lesson.js";
 import { savePicture } from "./picture.js";
 import * as sound from "./sound.js";
-import { $, app, atEnd, hooks, idleLine, isLive, mainEnd, mayMove, mayTry, movesOf, newLine, seen } from "./state.js";
+import { $, app, atEnd, hooks, idleLine, isLive, mainEnd, mayMove, mayTry, movesOf, newLine, shownPlace } from "./state.js";
 import { focusBoard, render, renderClocks } from "./view.js";
 
 Object.assign(hooks, {
@@ -48,7 +48,7 @@ function setView(view) {
   review.askStudy();
   preview();
   render();
-  if (view === "setup" && !setup.isReady()) act(prepareSetup); // as it did not come before
+  if (view === "setup" && !setup.isReady()) act(prepareSetup); // the first request failed
   if (isOther && ((view === "game" && app.game) || (view === "puzzle" && app.puzzle))) focusBoard();
   else if (isOther) $(`${view}-title`).focus({ preventScroll: true }); // in a review the arrow keys step
 }
@@ -67,7 +67,7 @@ function preview() {
 
 function goTo(position) {
   if (!app.line || !position) return;
-  seen().here = position;
+  shownPlace().here = position;
   app.hover = null;
   review.askStudy();
   render();
@@ -75,7 +75,7 @@ function goTo(position) {
 }
 
 const step = (by) => {
-  const { line: { tree }, here } = seen(), line = tree.line(here), at = line.indexOf(here) + by;
+  const { line: { tree }, here } = shownPlace(), line = tree.line(here), at = line.indexOf(here) + by;
   goTo(line[Math.min(line.length - 1, Math.max(0, at))]);
 };
 
@@ -100,29 +100,29 @@ function steps(event) {
   if (/^(TEXTAREA|SELECT)$/.test(event.target.tagName) || event.target.matches("input:not([type=radio], [type=checkbox])")) return;
   if (event.key === "?") return showKeys();
   if (!/^(game|puzzle)$/.test(app.view) || event.target.tagName === "INPUT") return;
-  const moves = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity }, across = { ArrowUp: -1, ArrowDown: 1 }, { here } = seen();
-  if (event.key in across && beside(here, across[event.key]) !== here) goTo(beside(here, across[event.key]));
+  const moves = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity }, across = { ArrowUp: -1, ArrowDown: 1 }, { here } = shownPlace();
+  if (event.key in across && sibling(here, across[event.key]) !== here) goTo(sibling(here, across[event.key]));
   else if (event.key in moves) step(moves[event.key]);
   else return;
   event.preventDefault();
 }
 
-// --- the address says what is shown, the history's state where in it -------------------------------
+// --- address and history: the address names the view, the history's state the place in it ------------
 
 let placeTimer = 0;
 function touch() {
   try {
     keepPlace();
-  } catch { /* told too often, as when a key is held: once more when it is quiet */ }
+  } catch { /* browsers limit the rate of changes, as when a key is held: once more after a pause */ }
   placeTimer = setTimeout(keepPlace, 400);
 }
 
 function keepPlace() {
   clearTimeout(placeTimer);
   const { view, line } = app;
-  if (view === "loader") history.replaceState({ loader: loader.kept() }, "");
+  if (view === "loader") history.replaceState({ loader: loader.formState() }, "");
   if (view !== "game" || line.idle) return;
-  if (line.review) history.replaceState({ path: movesTo(app.here), document: documentOf(line) }, ""); // a game is opened where it stands
+  if (line.review) history.replaceState({ path: movesTo(app.here), document: documentOf(line) }, ""); // a game opens at its last move
 }
 
 function go(address, state = null) {
@@ -141,7 +141,7 @@ async function route() {
   }
   if (shared) {
     const { href } = location, document = await call("GET", `/api/reviews/${shared}`);
-    if (location.href === href) openReview({ ...lineOf(document), shared }); // unless we went elsewhere meanwhile
+    if (location.href === href) openReview({ ...lineOf(document), shared }); // unless the address has changed in the meantime
   } else if (kind === "join" || kind === "watch") await live.join(kind, ...rest.split("."));
   else if (kind === "game" && rest === app.game?.id) setView("game");
   else if (kind === "game" && rest) await live.openGame(rest);
@@ -207,7 +207,7 @@ function wire() {
     review: review.studyGame,
     return: () => goTo(mainEnd(app.line)),
     study: review.studyGame,
-    "go-on": review.goOn,
+    "go-on": review.analyseShared,
     "nav-keys": showKeys,
     share: () => act(review.share),
     copy: () => copyText(movesOf(app.line).filter((move) => move !== "pass").join("")),
@@ -234,13 +234,13 @@ function wire() {
   $("puzzle-kind").addEventListener("change", ({ target }) => act(() => puzzle.choose(target.value)));
   $("comment").addEventListener("input", review.comment);
   document.addEventListener("keydown", steps);
-  addEventListener("popstate", () => route().catch(notify)); // a changed hash is one, too
+  addEventListener("popstate", () => route().catch(notify)); // a change of the hash fires it, too
   addEventListener("pagehide", keepPlace);
   setInterval(() => { if (isLive() && app.game.state.clock?.running) renderClocks(); }, 200);
 }
 
 // Draw all texts again after a change of language.
-function respeak() {
+function redrawTexts() {
   setup.refresh($("setup"));
   loader.showChoice();
   if (app.view === "library") renderLibrary();
@@ -251,7 +251,7 @@ function respeak() {
 
 async function begin() {
   try {
-    await startLanguage($("language"), respeak);
+    await startLanguage($("language"), redrawTexts);
   } catch {
     document.querySelector("main").textContent = "The texts of this page could not be loaded; reload the page to try again.";
     return;

@@ -1,6 +1,6 @@
 // The board as one SVG, built once per size and then updated. Squares are a grid for the keyboard and screen readers.
 
-import { together, words } from "./language.js";
+import { joined, words } from "./language.js";
 import { indexOf, nameOf } from "../game/rules.js";
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -30,7 +30,7 @@ export class BoardView {
     this.view = view;
     const moving = animate && !reducedMotion.matches && before.length === view.board.length;
     const turns = [...view.board].map((_, index) => this.#update(index, before[index], moving)).filter(Boolean);
-    if (turns.length) this.turned = Promise.all(turns); // when the discs lie again
+    if (turns.length) this.turned = Promise.all(turns); // resolved when all discs have turned
     this.svg.setAttribute("aria-label", words("board.label", { size: view.size }));
     this.svg.dataset.turn = view.turn;
     this.svg.classList.toggle("playable", Boolean(view.playable));
@@ -98,8 +98,8 @@ export class BoardView {
     cell.classList.toggle("valued", Boolean(worth));
     if (worth) value.dataset.grade = worth.grade; else delete value.dataset.grade;
     const label = [name, words(SQUARES[now]), last && words("square.last"), legal && this.view.playable && words("square.legal")];
-    cell.setAttribute("aria-label", together([...label, worth && words("square.value", { value: worth.text })]));
-    if (before === now) return; // it may be turning this very moment
+    cell.setAttribute("aria-label", joined([...label, worth && words("square.value", { value: worth.text })]));
+    if (before === now) return; // its animation may still run
     if (!moving || now === "-" || !before) settle(disc, now);
     else if (before === "-") appear(disc, now);
     else return flip(disc, before, now, this.#delay(index));
@@ -164,7 +164,7 @@ async function flip(disc, before, now, delay) {
   const options = { duration: 120, delay, easing: "ease-in", fill: "backwards" };
   try {
     await disc.animate([{ transform: "scaleX(1)" }, { transform: "scaleX(0)" }], options).finished;
-  } catch { /* another change came */ }
+  } catch { /* cancelled by a later change */ }
   if (disc.dataset.to !== now) return;
   disc.dataset.disc = now;
   const opening = disc.animate([{ transform: "scaleX(0)" }, { transform: "scaleX(1)" }], { duration: 140, easing: "ease-out" });

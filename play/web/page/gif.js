@@ -4,13 +4,13 @@ const CLEAR = 256, END = 257, MAX_CODES = 4096;
 const word = (value) => [value & 255, value >> 8];
 const text = (letters) => [...letters].map((letter) => letter.charCodeAt(0));
 
-// Return the file of frames, each an RGBA array of width × height pixels, shown for so many hundredths of a second, without end.
+// Return the file of frames, each an RGBA array of width × height pixels, shown for *delay* hundredths of a second, repeated endlessly.
 export function gifOf(frames, width, height, delay) {
   const pixels = frames.map(({ buffer }) => new Uint32Array(buffer)), palette = paletteOf(pixels), indices = new Map(palette.map((colour, i) => [colour, i]));
   const table = Array.from({ length: 256 }, (_, i) => channels(palette[i] ?? 0)).flat();
   const parts = [[...text("GIF89a"), ...word(width), ...word(height), 0xf7, 0, 0, ...table, 0x21, 0xff, 11, ...text("NETSCAPE2.0"), 3, 1, 0, 0, 0]];
   for (const [i, frame] of pixels.entries()) {
-    const shown = i < pixels.length - 1 ? delay : 4 * delay, isNew = (colour, at) => colour !== pixels[i - 1]?.[at]; // the end is looked at longer
+    const shown = i < pixels.length - 1 ? delay : 4 * delay, isNew = (colour, at) => colour !== pixels[i - 1]?.[at]; // the last frame stays longer
     const top = Math.max(0, Math.floor(frame.findIndex(isNew) / width)), bottom = Math.max(top, Math.floor(frame.findLastIndex(isNew) / width)) + 1;
     parts.push([0x21, 0xf9, 4, 4, ...word(shown), 0, 0, 0x2c, 0, 0, ...word(top), ...word(width), ...word(bottom - top), 0, 8]); // the rows that change
     const data = compressed(Uint8Array.from(frame.subarray(top * width, bottom * width), (colour) => indexOf(colour, palette, indices)));

@@ -4,17 +4,17 @@ import { saveSettings, settings } from "../game/memory.js";
 
 const PLACES = { "data-words-label": "aria-label", "data-words-placeholder": "placeholder" };
 
-let texts = {}, language = "en", asked = "en", decimals = [];
+let texts = {}, language = "en", requested = "en", formats = [];
 
 // {value, digits}: a number for a text, with its number of decimals.
 export const decimal = (value, digits = 1) => ({ value, digits });
 const capital = (text) => text.slice(0, 1).toLocaleUpperCase(language) + text.slice(1);
 export const colourName = (colour) => words(`colour.${colour}`);
-export const spoken = () => language;
+export const currentLanguage = () => language;
 
 // The text of a key with its {places} filled in, a {Place} with a capital; of plural forms the one for {n}.
 export function words(key, values = {}) {
-  const entry = texts[key] ?? key, text = typeof entry === "string" ? entry : entry[form(values.n)] ?? entry.other;
+  const entry = texts[key] ?? key, text = typeof entry === "string" ? entry : entry[pluralForm(values.n)] ?? entry.other;
   return text.replace(/\{(\w+)\}/g, (_, place) => {
     const name = place.toLowerCase(), shown = written(values[name]);
     return name === place ? shown : capital(shown);
@@ -22,19 +22,19 @@ export function words(key, values = {}) {
 }
 
 export const hasWords = (key) => key in texts;
-export const together = (texts) => texts.filter(Boolean).join(words("between.items"));
+export const joined = (texts) => texts.filter(Boolean).join(words("between.items"));
 export const sentences = (texts) => texts.filter(Boolean).join(words("between.sentences"));
 export const number = (value, digits = 0) => tools(digits).format.format(value);
 export const signed = (value, digits = 1) => (value > 0 ? "+" : value < 0 ? "−" : "±") + number(Math.abs(value), digits);
-export const when = (at) => new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short" }).format(at);
+export const dateText = (at) => new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short" }).format(at);
 
-const form = (count) => tools(count?.digits ?? 0).rules.select(count?.value ?? count);
+const pluralForm = (count) => tools(count?.digits ?? 0).rules.select(count?.value ?? count);
 const written = (value) => (typeof value === "number" ? number(value) : value?.digits === undefined ? String(value) : number(value.value, value.digits));
 
 // Number format and plural rules for a number of decimals: 1.0 may take another plural than 1.
 function tools(digits) {
   const exactly = { minimumFractionDigits: digits, maximumFractionDigits: digits };
-  return decimals[digits] ??= { format: new Intl.NumberFormat(language, exactly), rules: new Intl.PluralRules(language, exactly) };
+  return formats[digits] ??= { format: new Intl.NumberFormat(language, exactly), rules: new Intl.PluralRules(language, exactly) };
 }
 
 // Fill in the document's texts, with `this` as code, and attributes.
@@ -49,25 +49,25 @@ function fill() {
   }
 }
 
-async function speak(code) {
-  asked = code;
+async function load(code) {
+  requested = code;
   const response = await fetch(new URL(`../words/${code}.json`, import.meta.url));
   if (!response.ok) throw new TypeError(`no words: ${response.status}`);
   const loaded = await response.json();
-  if (asked !== code) return; // another was chosen in the meantime
-  [texts, language, decimals] = [loaded, code, []];
+  if (requested !== code) return; // another language was chosen in the meantime
+  [texts, language, formats] = [loaded, code, []];
   fill();
 }
 
-// Use the language that was chosen here, or the browser's first available one, or English; *onChange* is called after each choice.
+// Use the stored choice, or the browser's first available language, or English; *onChange* is called after each choice.
 export async function begin(chooser, onChange) {
   const codes = Array.from(chooser.options, ({ value }) => value), main = (code) => code.split("-")[0];
   const fitting = (wish) => codes.find((code) => main(code) === main(wish ?? ""));
   const wishes = [settings().language, ...navigator.languages];
   chooser.value = wishes.map(fitting).find(Boolean) ?? "en";
-  await speak(chooser.value).catch(() => speak(chooser.value = "en"));
+  await load(chooser.value).catch(() => load(chooser.value = "en"));
   chooser.addEventListener("change", async () => {
-    await speak(chooser.value).then(() => saveSettings({ language }), () => { chooser.value = language; }); // without the server it stays
+    await load(chooser.value).then(() => saveSettings({ language }), () => { chooser.value = language; }); // unchanged without the server
     onChange();
   });
 }

@@ -1,4 +1,4 @@
-// How to play: three pictures with the rules, and a game on 4×4 with a word before every move.
+// How to play: three pictures with the rules, and a game on 4×4 with a text before every move.
 
 import { after, initial, legalMoves } from "../game/rules.js";
 import { words } from "./language.js";

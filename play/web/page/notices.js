@@ -4,7 +4,7 @@ import { Problem } from "../game/api.js";
 import { sentences, words } from "./language.js";
 import { $, app, node } from "./state.js";
 
-const MAX_TEXTS = 5; // at once: a page in the background draws nothing, and says nothing
+const MAX_TEXTS = 5; // waiting: a page in the background draws no frame, so nothing is announced
 
 // Announce a text to screen readers. Texts of one frame are joined, since only the last would be read.
 let unsaid = [];
@@ -47,7 +47,7 @@ export async function copyText(text) {
   notify(new Problem(copied || copyTheOldWay(text) ? words("page.copied") : text));
 }
 
-// Pages over plain HTTP from another machine have only this clipboard.
+// Pages over plain HTTP from another machine have no other clipboard access.
 function copyTheOldWay(text) {
   const field = node("textarea", { value: text, className: "sr" }), focused = document.activeElement;
   document.body.append(field);

@@ -1,4 +1,4 @@
-// Pictures of positions with colours of their own: SVG, PNG, and an animated GIF of a game.
+// Pictures of positions, whose colours do not depend on the theme: SVG, PNG, and an animated GIF of a game.
 
 import { nameOf } from "../game/rules.js";
 import { gifOf } from "./gif.js";

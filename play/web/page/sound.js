@@ -1,4 +1,4 @@
-// Sounds of discs, made of noise and tones, unless they are switched off.
+// Sounds of discs and of the end of a game, from noise and tones, unless they are switched off.
 
 import { saveSettings, settings } from "../game/memory.js";
 

@@ -18,15 +18,15 @@ export const hooks = {};
 
 export const app = {
   view: "setup", // setup, loader, library, puzzle, game
-  game: null, // {id, mode, mine, tokens, request, role, socket, state: the one that is shown, waiting: later ones, connected, sent, paused}
-  line: null, // {size, variant, start, tree, tip: the node after the game's last move, names, review, key: of a review in this browser, shared: the name of somebody else's, link, left: positions to be analysed}
+  game: null, // {id, mode, mine, tokens, request, role, socket, state: the shown state, waiting: later states, connected, sent, paused}
+  line: null, // {size, variant, start, tree, tip: the node after the game's last move, names, review, key: of a review in this browser, shared: the name of another person's review, link, left: number of positions to analyse}
   here: null, // the node of the tree that is shown
-  shown: null, // the one that the board last showed
-  preview: null, // the line, without a move, of the form that is filled in
+  shown: null, // the node that the board showed last
+  preview: null, // the line, without moves, of the form's settings
   analysis: false,
-  hint: null, // {position, move}: what the engine advises
+  hint: null, // {position, move}: the engine's hint
   hover: null,
-  puzzle: null, // {about: what is asked, line, here, isCounted: it was answered, isSolved, verdict: a function of no arguments}
+  puzzle: null, // {about: the puzzle's data, line, here, isCounted: it was answered, isSolved, verdict: a function without arguments}
   place: "/", // the address of the line
 };
 
@@ -36,7 +36,7 @@ export function idleLine(size, variant) {
   app.here = app.line.tree.root;
 }
 // The line that is shown and the place in it: of the game, of a puzzle, or of the form.
-export const seen = () => {
+export const shownPlace = () => {
   if (app.view === "game") return app;
   return (app.view === "puzzle" && app.puzzle) || { line: app.preview, here: app.preview.tree.root };
 };
@@ -51,8 +51,8 @@ export const atEnd = () => app.here === mainEnd(app.line);
 export const isOver = (position) => position.legal.length === 0;
 export const isLive = () => Boolean(app.game?.state) && app.view === "game" && !app.line.review;
 export const isPlayer = ({ mode, role }) => mode === "here" || role === "black" || role === "white";
-// Whether the shown review is somebody else's, of which only what is stored is shown.
-export const isHeld = () => Boolean(app.line.shared) && !app.line.isAsked;
+// Whether the shown review is another person's, which is not analysed unless requested.
+export const showsStoredOnly = () => Boolean(app.line.shared) && !app.line.isAnalysed;
 export const isFinished = () => isLive() && app.game.state.status === "finished";
 
 export function mayMove() {
@@ -61,7 +61,7 @@ export function mayMove() {
   return game.mode === "here" || game.role === game.state.turn;
 }
 
-// Whether a legal square plays a variation: in a review, and beside a game with analysis.
+// Whether a click on a legal square plays a variation: in a review, or in a game with analysis.
 export const mayTry = () => app.view === "game" && !app.line.idle && (app.line.review || app.analysis) && !(mayMove() && atEnd());
 
 // A position's value for black, exact at the end of the game; null if it is unknown.

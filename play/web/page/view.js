@@ -2,7 +2,7 @@
 
 import { BoardView } from "./board.js";
 import { Chart, share } from "./chart.js";
-import { colourName, number, signed, spoken, words } from "./language.js";
+import { colourName, number, signed, currentLanguage, words } from "./language.js";
 import { renderLesson } from "./lesson.js";
 import { renderMoves } from "../game/moves.js";
 import { renderOpening } from "../study/opening.js";
@@ -10,7 +10,7 @@ import { blundersOf, collect, mayAnswer, renderPuzzle } from "../study/puzzle.js
 import { after } from "../game/rules.js";
 import { addressForOthers } from "../game/setup.js";
 import { renderRated } from "../game/standing.js";
-import { $, app, atEnd, betweenPeople, discs, hooks, isFinished, isHeld, isLive, isOver, isPlayer, mayMove, mayTry, movesOf, node, other, seen, sleep, study, valueOf, verdictOf } from "./state.js";
+import { $, app, atEnd, betweenPeople, discs, hooks, isFinished, showsStoredOnly, isLive, isOver, isPlayer, mayMove, mayTry, movesOf, node, other, shownPlace, sleep, study, valueOf, verdictOf } from "./state.js";
 import { headOf, pathTo } from "../game/tree.js";
 import { accuracies, describeSeat, endText, gameText, leadText, moveName, outcomeText, pastVerdict, statusText, summary } from "./words.js";
 
@@ -31,11 +31,11 @@ export function render() {
   renderStepper();
   if (app.view === "puzzle") renderPuzzle();
   renderGame();
-  if (held?.closest("#game [hidden]")) focusBoard(); // the focus would be lost with what had it
+  if (held?.closest("#game [hidden]")) focusBoard(); // the focused element is hidden now
 }
 
 function renderBoard() {
-  const { line, here } = seen();
+  const { line, here } = shownPlace();
   const playable = (mayMove() && atEnd()) || mayTry() || mayAnswer();
   const analysis = app.analysis && app.view === "game" ? study.get(here, line.variant) : null;
   board.show({
@@ -58,7 +58,7 @@ const moveValues = (analysis) => Object.fromEntries(Object.values(analysis.moves
 ]));
 
 function renderPlayers() {
-  const { game } = app, { line, here: position } = seen();
+  const { game } = app, { line, here: position } = shownPlace();
   for (const colour of ["black", "white"]) {
     const card = $(`player-${colour}`), seat = isLive() ? game.state[colour] : null;
     const count = discs(position, colour), texts = { count, ...describeSeat(seat, colour, line) };
@@ -88,7 +88,7 @@ const renderStatus = () => {
 };
 
 function renderStepper() {
-  const { line, here } = seen();
+  const { line, here } = shownPlace();
   $("first").disabled = $("previous").disabled = !here.parent;
   $("next").disabled = $("last").disabled = !here.children.length;
   const n = pathTo(here).length - 1;
@@ -166,8 +166,8 @@ function renderInsight() {
   chart.show(shown.map((position) => ({ ...valueOf(position), grade: verdictOf(position)?.grade })), shown.indexOf(here), line.size);
   renderLine();
   const total = line.tree.line().length, { left = 0 } = line;
-  $("progress").hidden = !line.review || !left || isHeld();
-  $("go-on").hidden = !isHeld() || isOver(here) || study.has(here, line.variant, 0);
+  $("progress").hidden = !line.review || !left || showsStoredOnly();
+  $("go-on").hidden = !showsStoredOnly() || isOver(here) || study.has(here, line.variant, 0);
   $("progress").firstElementChild.value = (total - left) / total;
   $("progress").lastElementChild.textContent = study.failed || words("progress.left", { n: left });
   $("summary").hidden = !line.review || left > 0 || total === 1;
@@ -181,7 +181,7 @@ function renderInsight() {
 export function renderLine() {
   const { line, here, hover } = app, analysis = study.get(here, line.variant);
   if (isOver(here)) showLine(words("line.over"), pastVerdict(here));
-  else if (!analysis) showLine(words(study.failed || isHeld() ? "line.none" : "line.thinking"), study.failed);
+  else if (!analysis) showLine(words(study.failed || showsStoredOnly() ? "line.none" : "line.thinking"), study.failed);
   else if (hover && hover in analysis.moves && hover !== analysis.move) {
     const child = study.get(after(here, hover, line.size), line.variant);
     const text = signed(analysis.moves[hover].value, analysis.exact ? 0 : 1);
@@ -194,7 +194,7 @@ export function renderLine() {
 
 // Show a verdict, a remark, and an expected line whose moves can be clicked to play them as a variation.
 function showLine(verdict, remark, line = []) {
-  const [first, rest] = $("line").children, moves = line.slice(0, 12), signature = JSON.stringify([spoken(), remark, moves]);
+  const [first, rest] = $("line").children, moves = line.slice(0, 12), signature = JSON.stringify([currentLanguage(), remark, moves]);
   first.textContent = verdict;
   if (rest.dataset.signature === signature && rest.position === app.here) return;
   Object.assign(rest, { position: app.here }).dataset.signature = signature;

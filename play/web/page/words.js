@@ -1,9 +1,9 @@
 // Sentences about players, results, positions and moves.
 
-import { colourName, decimal, sentences, together, words } from "./language.js";
+import { colourName, decimal, sentences, joined, words } from "./language.js";
 import * as setup from "../game/setup.js";
 import { BLUNDER, MARKS, accuracyOf } from "../study/study.js";
-import { app, atEnd, discs, finalScore, isLive, isOver, mainEnd, mayMove, node, other, seen, valueOf, verdictOf } from "./state.js";
+import { app, atEnd, discs, finalScore, isLive, isOver, mainEnd, mayMove, node, other, shownPlace, valueOf, verdictOf } from "./state.js";
 import { pathTo } from "../game/tree.js";
 
 const sideName = (colour) => words(`side.${colour}`);
@@ -56,7 +56,7 @@ function scoreText(score, size, discs, variant) {
   if (!score) return `${discs.black}–\u2060${discs.white}`;
   const empty = size * size - discs.black - discs.white, more = (size * size + Math.abs(score)) / 2, fewer = size * size - more;
   const isFewest = variant === "reversed", counts = isFewest ? `${fewer}–\u2060${more}` : `${more}–\u2060${fewer}`;
-  return together([counts, isFewest && words("score.fewest"), empty > 0 && words("score.empty", { n: empty })]);
+  return joined([counts, isFewest && words("score.fewest"), empty > 0 && words("score.empty", { n: empty })]);
 }
 
 export const askText = () => words("puzzle.ask", { colour: colourName(app.puzzle.about.turn) });
@@ -82,7 +82,7 @@ function positionText(position) {
   const { parent, move } = position;
   const made = parent && words(move === "pass" ? "move.passed" : "move.played", { colour: colourName(parent.turn), move });
   if (!isOver(position)) return sentences([made, words("status.move", { colour: colourName(position.turn) })]);
-  const { size, variant } = seen().line, score = finalScore(position, variant), winner = score ? (score > 0 ? "black" : "white") : null;
+  const { size, variant } = shownPlace().line, score = finalScore(position, variant), winner = score ? (score > 0 ? "black" : "white") : null;
   const counts = { black: discs(position, "black"), white: discs(position, "white") };
   return sentences([made, resultText({ winner, score, discs: counts, size, variant })]);
 }
@@ -115,7 +115,7 @@ export function accuracies(text = (colour, accuracy) => accuracy) {
 export function summary() {
   const texts = accuracies((colour, accuracy) => {
     const moves = judged(colour), count = (grade) => words(`count.${grade}`, { n: moves.filter((seen) => seen.grade === grade).length });
-    return words("summary.side", { accuracy, counts: together(["blunder", "mistake", "inaccuracy"].map(count)) });
+    return words("summary.side", { accuracy, counts: joined(["blunder", "mistake", "inaccuracy"].map(count)) });
   });
   return app.line.tree.line().some((position) => valueOf(position).exact) ? [...texts, node("small", {}, words("summary.exact"))] : texts;
 }

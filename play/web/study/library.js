@@ -1,6 +1,6 @@
 // The games and reviews of this browser, the latest first.
 
-import { colourName, together, when, words } from "../page/language.js";
+import { colourName, joined, dateText, words } from "../page/language.js";
 import { forget, games, reviews } from "../game/memory.js";
 import * as setup from "../game/setup.js";
 import { $, node } from "../page/state.js";
@@ -15,7 +15,7 @@ export function renderLibrary() {
   $("library-practise").textContent = ownText("library.practise");
   renderOpenings();
   $("library-list").replaceChildren(...all.map(({ key, href, title, note, at, ended }) => {
-    const link = node("a", { href }, node("span", { className: "name" }, title), node("span", { className: "note" }, together([...note, when(at), ended])));
+    const link = node("a", { href }, node("span", { className: "name" }, title), node("span", { className: "note" }, joined([...note, dateText(at), ended])));
     const button = node("button", { type: "button", className: "quiet", onclick: () => { forget(key); renderLibrary(); $("library-title").focus(); } }, words("library.forget"));
     button.setAttribute("aria-label", words("library.forget-one", { title }));
     return node("li", {}, link, button);
@@ -25,7 +25,7 @@ export function renderLibrary() {
 function aboutGame([id, { mode, mine, request, result, at }]) {
   const agents = ["black", "white"].map((colour) => request?.[colour]?.agent).filter(Boolean).map((spec) => {
     const { title, strength } = setup.describe(spec);
-    return together([title, strength]);
+    return joined([title, strength]);
   });
   const against = agents.length ? words("library.against", { agent: agents[0] }) : words("library.computer");
   const title = { computer: against, here: words("setup.here"), friend: words("library.friend") }[mode] ?? (agents.join(" – ") || words("library.watched"));

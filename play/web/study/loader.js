@@ -1,7 +1,7 @@
 // Input for reviews: pasted moves, boards or records, files, and positions set up on the board.
 
 import { Problem, call } from "../game/api.js";
-import { colourName, signed, together, words } from "../page/language.js";
+import { colourName, signed, joined, words } from "../page/language.js";
 import { lineOf, lineOfGame } from "./records.js";
 import { indexOf, initial } from "../game/rules.js";
 import { act } from "../page/notices.js";
@@ -9,12 +9,12 @@ import { $, hooks, newLine, node } from "../page/state.js";
 import { Tree } from "../game/tree.js";
 import { pairName } from "../page/words.js";
 
-const MAX_FILE_BYTES = 700_000, MAX_TEXT = 60_000; // bytes, and characters that are sent as a text; more of them go as a file
+const MAX_FILE_BYTES = 700_000, MAX_TEXT = 60_000; // longer texts are sent as a file
 const NEXT = { "-": "X", X: "O", O: "-" };
 
 let board = initial(8).board;
 let choice = null; // {games, first, more}: what was read, if there is a choice
-let source = null; // what it was read from
+let source = null; // {what, players}: the text or file that was read
 
 const fields = () => {
   const { rsize, rvariant, rturn } = Object.fromEntries(new FormData($("loader")));
@@ -28,7 +28,7 @@ export function preview() {
   return { ...newLine(size, variant), tree: new Tree(size, { board, turn }) };
 }
 
-// The latest change is what is studied: a change of the board deletes the pasted text.
+// A change of the board deletes the pasted text, since the latest change is reviewed.
 function setUp(changed) {
   board = changed;
   $("transcript").value = "";
@@ -43,7 +43,7 @@ export const clear = () => setUp(board.replace(/[XO]/g, "-"));
 export const reset = () => setUp(initial(fields().size).board);
 
 // The data for the page's history, so that reload and Back restore it.
-export const kept = () => ({ ...fields(), board, text: $("transcript").value, choice });
+export const formState = () => ({ ...fields(), board, text: $("transcript").value, choice });
 
 export function restore({ size, variant, turn, text, ...rest }) {
   const form = $("loader");
@@ -139,6 +139,6 @@ export function showChoice() {
 
 function title({ black, white, result, moves, size, comment }) {
   const who = black || white ? pairName(black, white) : words(moves.length ? "loader.game" : "loader.position");
-  const about = together([`${size}×${size}`, moves.length && words("count.moves", { n: moves.length }), result !== null && `${colourName("black")} ${signed(result, 0)}`, comment]);
+  const about = joined([`${size}×${size}`, moves.length && words("count.moves", { n: moves.length }), result !== null && `${colourName("black")} ${signed(result, 0)}`, comment]);
   return [node("span", { className: "name" }, who), node("span", { className: "note" }, about)];
 }

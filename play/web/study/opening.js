@@ -1,7 +1,7 @@
 // The opening's name and, with analysis, its next moves in the book and in recorded games, if the server has some.
 
 import { call } from "../game/api.js";
-import { signed, together, words } from "../page/language.js";
+import { signed, joined, words } from "../page/language.js";
 import { $, app } from "../page/state.js";
 import { movesTo, pathTo } from "../game/tree.js";
 
@@ -17,7 +17,7 @@ export function renderOpening() {
   else ask(here, body, key);
 }
 
-// One request at a time: positions that are passed in the meantime are not requested.
+// One request at a time: positions that are left before the response are not requested.
 async function ask(here, body, key) {
   if (isAsking) return;
   isAsking = true;
@@ -26,11 +26,11 @@ async function ask(here, body, key) {
   if (cache.size >= MAX_CACHED) cache.clear();
   if (opening) cache.set(key, opening);
   if (opening || app.here !== here) renderOpening();
-  else show(null); // until it is drawn again, which asks again
+  else show(null); // the next drawing requests it again
 }
 
-const stands = (key, moves, text) => moves.length && words(key, { moves: together(moves.map(text)) });
-export const bookText = (key, moves) => stands(key, moves, ({ move, value, lines }) => `${move} ${signed(value)} (${lines})`);
+const movesText = (key, moves, text) => moves.length && words(key, { moves: joined(moves.map(text)) });
+export const bookText = (key, moves) => movesText(key, moves, ({ move, value, lines }) => `${move} ${signed(value)} (${lines})`);
 
 function show(opening) {
   const { moves: book = [], games = [] } = (app.analysis && opening) || {};
@@ -39,7 +39,7 @@ function show(opening) {
     opening?.name,
     bookText("opening.book", book.filter(({ plays }) => plays)),
     bookText("opening.weaker", book.filter(({ plays }) => !plays)),
-    stands("opening.games", games.slice(0, MAX_GAMES), counted),
+    movesText("opening.games", games.slice(0, MAX_GAMES), counted),
   ];
   $("opening").textContent = parts.filter(Boolean).join(" – ");
   $("opening").hidden = !$("opening").textContent;

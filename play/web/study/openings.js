@@ -1,4 +1,4 @@
-// My openings: how often the player of this browser played them, scored in them and stood after them, with the book's moves.
+// My openings: how often the player of this browser played them, points, evaluation after the opening, and the book's moves.
 
 import { call } from "../game/api.js";
 import { games } from "../game/memory.js";
@@ -15,7 +15,7 @@ let run = 0;
 const isCounted = ({ moves, mine, result }) => moves?.length && mine && result?.size === SIZE && result.variant === "normal";
 const ask = (moves) => call("POST", "/api/openings", { body: { ...initial(SIZE), moves } });
 
-// {name, moves, book, value: in discs for black}: the last named position of a game; without a name nothing else is known.
+// {name, moves, tree, book, value: in discs for black} of the last named position of a game; only name and moves without a name.
 async function openingOf(moves) {
   const key = moves.slice(0, OPENING).join("");
   if (known.has(key)) return known.get(key);

@@ -2,8 +2,8 @@
 
 import { Problem, call } from "../game/api.js";
 import { reducedMotion } from "../page/board.js";
-import { colourName, decimal, signed, when, words } from "../page/language.js";
-import { notePuzzles, puzzled } from "../game/memory.js";
+import { colourName, decimal, signed, dateText, words } from "../page/language.js";
+import { savePuzzleData, puzzleData } from "../game/memory.js";
 import { MAX_RESULTS, estimate } from "../game/rating.js";
 import { isSure, say } from "../page/notices.js";
 import { $, app, finalScore, hooks, isOver, node, sleep, study } from "../page/state.js";
@@ -15,32 +15,32 @@ const OWN = "own", MAX_OWN = 300, SPREAD = 200, SECONDS = 1, LINE_MILLISECONDS =
 // The margin of the best move, in discs, that makes a blunder a puzzle: for solved positions and for estimates.
 const MARGIN = { exact: 2, guessed: 4 };
 
-// Days until a mistake is asked again, by how often in a row it was solved; after the last one it is learnt.
+// Days until an error is shown again, by how often in a row it was solved; after the last interval it is learnt.
 const INTERVALS = [0, 1, 3, 7], DAY = 86_400_000;
 
-let isResting = false; // no mistake is due, and the player knows
+let isResting = false; // no error is due, and the page shows this
 let failed = ""; // why there is no puzzle
 
 // --- choice --------------------------------------------------------------------------------------
 
 // Show the current puzzle, or another one.
 export async function open() {
-  const { current } = puzzled();
+  const { current } = puzzleData();
   isResting = false;
   if (current && !app.puzzle) begin(current);
-  else if (!app.puzzle || app.puzzle.about.kind !== puzzled().kind) return next();
+  else if (!app.puzzle || app.puzzle.about.kind !== puzzleData().kind) return next();
   hooks.refresh();
 }
 
 export async function next() {
-  const { kind } = puzzled(), about = kind === OWN ? nextOwn() : await asked(kind);
-  if (puzzled().kind !== kind) return; // another was chosen in the meantime
-  notePuzzles({ current: about ?? null });
+  const { kind } = puzzleData(), about = kind === OWN ? nextOwn() : await nextRated(kind);
+  if (puzzleData().kind !== kind) return; // another kind was chosen in the meantime
+  savePuzzleData({ current: about ?? null });
   app.puzzle = null;
   if (about) begin(about);
   hooks.refresh();
   if (!about || app.view !== "puzzle") return;
-  $("board").scrollIntoView({ block: "nearest" }); // on a phone its buttons are far below
+  $("board").scrollIntoView({ block: "nearest" }); // on a phone the button is far below the board
   hooks.focus();
   say(askText());
 }
@@ -51,16 +51,16 @@ function begin(about) {
 }
 
 export function choose(kind) {
-  notePuzzles({ kind, current: null });
+  savePuzzleData({ kind, current: null });
   app.puzzle = null;
   isResting = false;
   return next();
 }
 
-// Return a puzzle of `drawn`; an error is shown until the next attempt.
-async function asked(kind) {
+// Return a puzzle of `requestPuzzle`; an error is shown until the next attempt.
+async function nextRated(kind) {
   try {
-    const about = await drawn(kind);
+    const about = await requestPuzzle(kind);
     failed = "";
     return about;
   } catch (error) {
@@ -71,8 +71,8 @@ async function asked(kind) {
 }
 
 // One of the package's puzzles near the player's rating, preferably not seen before.
-async function drawn(kind) {
-  const [size, variant] = kind.split("-"), { answers, seen } = puzzled();
+async function requestPuzzle(kind) {
+  const [size, variant] = kind.split("-"), { answers, seen } = puzzleData();
   const rating = Math.min(4000, Math.max(0, estimate(answers).rating + SPREAD * (Math.random() - 0.5)));
   const { puzzles } = await call("POST", "/api/puzzles", { body: { size: Number(size), variant, rating } });
   const old = seen[kind] ?? [], puzzle = puzzles.find(({ number }) => !old.includes(number)) ?? puzzles[0];
@@ -80,20 +80,20 @@ async function drawn(kind) {
 }
 
 const dueAt = ({ found, at }) => at + DAY * INTERVALS[found];
-// One's own blunders that are not learnt, the first one due first.
-export const unlearnt = () => puzzled().own.filter(({ found }) => found < INTERVALS.length).sort((a, b) => dueAt(a) - dueAt(b));
+// The player's errors that are not learnt yet, by due date.
+export const unlearnt = () => puzzleData().own.filter(({ found }) => found < INTERVALS.length).sort((a, b) => dueAt(a) - dueAt(b));
 const countDue = (own) => own.filter((one) => dueAt(one) <= Date.now()).length;
 
-// The blunder to be asked now; one that is not due only when asked twice.
+// The error to practise now; one that is not due only after a second request.
 function nextOwn() {
-  const [first] = unlearnt(), isAsked = first && (isResting || dueAt(first) <= Date.now());
-  isResting = Boolean(first) && !isAsked;
-  return isAsked ? first : undefined;
+  const [first] = unlearnt(), isOffered = first && (isResting || dueAt(first) <= Date.now());
+  isResting = Boolean(first) && !isOffered;
+  return isOffered ? first : undefined;
 }
 
-// --- one's own blunders ------------------------------------------------------------------------------
+// --- the player's errors -----------------------------------------------------------------------------
 
-// The moves of a review that lost clearly where one move was clearly best; only the player's, if the side is known.
+// Puzzles of a review: mistakes and blunders where one move was clearly best; only the player's, if the side is known.
 export function blundersOf({ tree, variant, mine }) {
   const made = tree.line().slice(1).filter(({ parent }) => !mine || parent.turn === mine);
   return made.map(({ parent, move }) => puzzleOf(parent, move, variant)).filter(Boolean);
@@ -113,17 +113,17 @@ const isSame = (one, other) => one.board === other.board && one.turn === other.t
 
 // Store blunders as puzzles; those that are stored already keep their dates.
 export function collect(blunders) {
-  const { own } = puzzled(), added = blunders.filter((one) => !own.some((other) => isSame(one, other)));
-  const byUse = [...own, ...added].sort((a, b) => (a.found < INTERVALS.length) - (b.found < INTERVALS.length)); // learnt ones go first
-  if (added.length) notePuzzles({ own: byUse.slice(-MAX_OWN) });
+  const { own } = puzzleData(), added = blunders.filter((one) => !own.some((other) => isSame(one, other)));
+  const byUse = [...own, ...added].sort((a, b) => (a.found < INTERVALS.length) - (b.found < INTERVALS.length)); // learnt puzzles are dropped first
+  if (added.length) savePuzzleData({ own: byUse.slice(-MAX_OWN) });
 }
 
-// Ask blunders now, or with none those that are due.
+// Practise these blunders now, or without any those that are due.
 export function practise(blunders = []) {
-  const old = puzzled().own.filter((one) => !blunders.some((other) => isSame(one, other)));
-  notePuzzles({ own: old });
+  const old = puzzleData().own.filter((one) => !blunders.some((other) => isSame(one, other)));
+  savePuzzleData({ own: old });
   collect(blunders);
-  notePuzzles({ kind: OWN, current: null });
+  savePuzzleData({ kind: OWN, current: null });
   app.puzzle = null;
   isResting = false;
 }
@@ -138,18 +138,18 @@ export async function answer(move) {
   const { about, here, line } = puzzle;
   if (!here.legal.includes(move)) throw new Problem(words("problem.illegal", { move }));
   const isRight = move === about.move, shown = line.tree.play(here, move);
-  count(puzzle, isRight);
+  countAnswer(puzzle, isRight);
   if (!isRight) return refute(puzzle, shown);
   puzzle.isSolved = true;
   show(shown, () => words("puzzle.right", { move, value: worth(about, about.value), discs: discsText(about, about.margin) }));
   $("puzzle-next").focus({ preventScroll: true });
 }
 
-// Count the first answer. One's own blunders are not rated, and are asked again until they are learnt.
-function count(puzzle, isRight) {
+// Count the first answer. The player's own errors are not rated, and are repeated until they are learnt.
+function countAnswer(puzzle, isRight) {
   if (puzzle.isCounted) return;
   puzzle.isCounted = true;
-  const { about } = puzzle, { answers, streak, longest, seen, own } = puzzled(), now = isRight ? streak + 1 : 0;
+  const { about } = puzzle, { answers, streak, longest, seen, own } = puzzleData(), now = isRight ? streak + 1 : 0;
   const changes = { current: null, streak: now, longest: Math.max(now, longest) };
   if (about.kind === OWN) {
     Object.assign(about, { found: isRight ? Math.min(INTERVALS.length, about.found + 1) : 0, at: Date.now() });
@@ -158,7 +158,7 @@ function count(puzzle, isRight) {
     changes.answers = [...answers, { rating: about.rating, score: Number(isRight) }].slice(-MAX_RESULTS);
     changes.seen = { ...seen, [about.kind]: [...new Set([...(seen[about.kind] ?? []), about.number])] };
   }
-  notePuzzles(changes);
+  savePuzzleData(changes);
 }
 
 // Show the opponent's reply to a wrong move, and the resulting value.
@@ -180,7 +180,7 @@ export function again() {
 
 export async function solve() {
   const { puzzle } = app, { about, line } = puzzle, shown = line.tree.play(line.tree.root, about.move);
-  count(puzzle, false);
+  countAnswer(puzzle, false);
   puzzle.isSolved = true;
   show(shown, () => words("puzzle.solution", { move: about.move, value: worth(about, about.value) }));
   $("puzzle-next").focus({ preventScroll: true });
@@ -212,7 +212,7 @@ async function expected(puzzle, from) {
   return { end: at, value: value ?? finalScore(at, variant) * (player === "black" ? 1 : -1) };
 }
 
-// Show a line move by move until the player looks at something else; at once with reduced motion.
+// Show a line move by move until the player shows another position; at once with reduced motion.
 async function playOut(puzzle, from, end) {
   const path = pathTo(end);
   let shown = from;
@@ -226,7 +226,7 @@ async function playOut(puzzle, from, end) {
 
 export async function reset() {
   if (!await isSure(words("puzzle.forget"), words("puzzle.reset"))) return;
-  notePuzzles({ answers: [], streak: 0, longest: 0 });
+  savePuzzleData({ answers: [], streak: 0, longest: 0 });
   hooks.refresh();
 }
 
@@ -237,12 +237,12 @@ const worth = (about, value) => signed(value, isWhole(about) ? 0 : 1);
 const discsText = (about, discs) => words("count.discs", { n: decimal(discs, isWhole(about) ? 0 : 1) });
 
 export function renderPuzzle() {
-  const { puzzle } = app, { kind, own, streak, longest, answers } = puzzled(), { rating, low, high, count: n } = estimate(answers);
+  const { puzzle } = app, { kind, own, streak, longest, answers } = puzzleData(), { rating, low, high, count: n } = estimate(answers);
   for (const option of $("puzzle-kind").options) option.textContent = kindText(option.value);
   $("puzzle-kind").value = kind;
   const { rating: difficulty, found } = puzzle?.about ?? {}, [first] = unlearnt();
   $("puzzle-tags").textContent = difficulty ? words("puzzle.difficulty", { rating: rounded(difficulty) }) : puzzle ? words("puzzle.stage", { n: found, all: INTERVALS.length }) : "";
-  const nothing = () => (kind !== OWN ? failed || words("puzzle.none") : first ? words("puzzle.rest", { when: when(dueAt(first)) }) : words(own.length ? "puzzle.learnt" : "puzzle.empty"));
+  const nothing = () => (kind !== OWN ? failed || words("puzzle.none") : first ? words("puzzle.rest", { when: dateText(dueAt(first)) }) : words(own.length ? "puzzle.learnt" : "puzzle.empty"));
   $("puzzle-verdict").textContent = puzzle ? puzzle.verdict() || askText() : nothing();
   $("puzzle-next").hidden = puzzle ? !puzzle.isCounted : kind === OWN ? !first : !failed;
   $("puzzle-again").hidden = !puzzle?.isCounted || puzzle.isSolved;
@@ -273,5 +273,5 @@ function renderLine() {
   for (const button of $("puzzle-line").children) button.setAttribute("aria-current", button.position === puzzle.here);
 }
 
-// The puzzle as the beginning of a review.
+// The line of a review that begins with the puzzle.
 export const studied = () => ({ ...app.puzzle.line, names: {} });

@@ -1,4 +1,4 @@
-// A line as a document of this page, with variations and comments, and as GGF, with the main line. It needs no browser document.
+// A line as a document of this page, with variations and comments, and as GGF, with the main line. This module does not use the DOM.
 
 import { MAX_COMMENT, Tree, pathTo } from "../game/tree.js";
 
@@ -48,10 +48,10 @@ export function lineOfGame({ size, variant, board, turn, moves, black, white, co
 export function ggfOf({ size, variant, names, tree }, valued, result) {
   const line = tree.line(), [root] = line;
   const rows = Array.from({ length: size }, (_, row) => root.board.slice(row * size, (row + 1) * size).replaceAll("X", "*"));
-  const said = line.filter(({ comment }) => comment).map((node) => (node.parent ? `${pathTo(node).length - 1}. ${node.move}: ` : "") + node.comment);
+  const comments = line.filter(({ comment }) => comment).map((node) => (node.parent ? `${pathTo(node).length - 1}. ${node.move}: ` : "") + node.comment);
   const properties = [
     ["GM", "Othello"], ["PC", "Reversi Lab"], ["PB", names.black], ["PW", names.white], ["TY", `${size}${variant === "reversed" ? "a" : ""}`],
-    ["RE", result === null ? "?" : signed(result)], ["C", said.join("; ")], ["BO", [size, ...rows, root.turn === "black" ? "*" : "O"].join(" ")],
+    ["RE", result === null ? "?" : signed(result)], ["C", comments.join("; ")], ["BO", [size, ...rows, root.turn === "black" ? "*" : "O"].join(" ")],
     ...line.slice(1).map((node) => [node.parent.turn === "black" ? "B" : "W", moveText(node, valued(node))]),
   ];
   return `(;${properties.filter(([, value]) => value).map(([name, value]) => `${name}[${value.replace(/[\\\]]/g, "\\$&")}]`).join("")};)\n`;

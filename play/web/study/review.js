@@ -1,4 +1,4 @@
-// Reviews and variations beside a game: changes, comments, links, records, and the engine's analysis.
+// Reviews, and variations of a game: changes, comments, links, records, and the engine's analysis.
 
 import { Problem, call } from "../game/api.js";
 import { newKey, noteGame, rememberReview, rememberedReview } from "../game/memory.js";
@@ -8,7 +8,7 @@ import { noteHelp } from "../game/standing.js";
 import { MAX_COMMENT, movesTo, pathTo, sizeOf } from "../game/tree.js";
 import { words } from "../page/language.js";
 import { act, copyText, download, isSure, notify, say } from "../page/notices.js";
-import { app, finalScore, hooks, isFinished, isHeld, isOver, isPlayer, mainEnd, study } from "../page/state.js";
+import { app, finalScore, hooks, isFinished, showsStoredOnly, isOver, isPlayer, mainEnd, study } from "../page/state.js";
 import { render, renderLine } from "../page/view.js";
 import { isNameless } from "../page/words.js";
 import { analysisOf, documentOf, ggfOf } from "./records.js";
@@ -38,7 +38,7 @@ export function openReview(line) {
   hooks.show("game");
 }
 
-// Store the changed tree; a change of another person's review makes a copy.
+// Store the changed tree; a change of another person's review creates a copy.
 function changed() {
   const { line, game } = app;
   line.link = null;
@@ -90,8 +90,8 @@ export async function share() {
     if (!name) {
       const sent = JSON.stringify(documentOf(line));
       ({ review: name } = await call("POST", "/api/reviews", { body: analysedDocument(line) }));
-      if (app.line !== line) return; // who has gone elsewhere wants no link any more
-      if (JSON.stringify(documentOf(line)) !== sent) return share(); // what was written meanwhile belongs to it
+      if (app.line !== line) return; // another line is shown now
+      if (JSON.stringify(documentOf(line)) !== sent) return share(); // share the changes that were made in the meantime, too
     }
     if (line.key) rememberReview(line.key, { link: name });
     line.link = `/review/${name}`;
@@ -110,7 +110,7 @@ export async function save() {
 
 // --- analysis ------------------------------------------------------------------------------------
 
-// A review is analysed as a whole, one of somebody else only on request, and a finished game for the accuracy of its players.
+// A review is analysed as a whole, another person's only on request; a finished game, for the accuracy of its players.
 export function askStudy() {
   const { line } = app, isEnded = isFinished() && isPlayer(app.game);
   if (!line || line.idle || app.view !== "game" || !(app.analysis || isEnded)) return study.forget();
@@ -119,12 +119,12 @@ export function askStudy() {
   const before = line.left;
   line.left = main.filter((position) => !isOver(position) && !study.has(position, variant, seconds)).length;
   if (line.key && before && !line.left) rememberReview(line.key, { document: analysedDocument(line), link: null });
-  if (isHeld()) study.forget();
+  if (showsStoredOnly()) study.forget();
   else study.ask(wanted, variant, seconds);
 }
 
-export function goOn() {
-  app.line.isAsked = true;
+export function analyseShared() {
+  app.line.isAnalysed = true;
   hooks.refresh();
 }
 
@@ -135,7 +135,7 @@ export function hoverMove(name) {
   const position = app.here;
   if (!app.analysis || !position || app.view !== "game") return;
   renderLine();
-  if (name && position.legal.includes(name) && !isHeld()) {
+  if (name && position.legal.includes(name) && !showsStoredOnly()) {
     const child = after(position, name, app.line.size);
     if (study.get(child, app.line.variant)) return;
     hoverTimer = setTimeout(() => { study.ask([child], app.line.variant, HOVER_SECONDS); }, 120);

@@ -2,7 +2,7 @@
 
 import { call } from "../game/api.js";
 
-// Milliseconds until a busy or silent server is asked again.
+// Milliseconds until a request to a busy or silent server is repeated.
 const MIN_WAIT = 700, MAX_WAIT = 10_000;
 
 // The loss in discs from which a move is a blunder, by the board's size, as on the server.
@@ -27,9 +27,9 @@ export class Study {
     return this.#known.get(keyOf(position, variant));
   }
 
-  // Use an analysis that was stored; it is not repeated.
+  // Add a stored analysis; it is not repeated.
   put(position, variant, analysis) {
-    this.#remember(keyOf(position, variant), { ...analysis, asked: Infinity });
+    this.#remember(keyOf(position, variant), { ...analysis, requested: Infinity });
   }
 
   // Request these positions in this order; earlier requests that are not in the list are dropped.
@@ -45,10 +45,10 @@ export class Study {
     this.#generation++;
   }
 
-  // Whether an analysis of so many seconds is known.
+  // Whether an analysis of at least this number of seconds is known.
   has(position, variant, seconds) {
     const analysis = this.get(position, variant);
-    return Boolean(analysis?.exact || analysis?.asked >= seconds);
+    return Boolean(analysis?.exact || analysis?.requested >= seconds);
   }
 
   async #work() {
@@ -57,13 +57,13 @@ export class Study {
     while (this.#queue.length) {
       const { position, variant, seconds } = this.#queue.shift();
       const generation = this.#generation;
-      if (this.has(position, variant, seconds)) { // by a request from before `forget`, of which nothing was shown
+      if (this.has(position, variant, seconds)) { // from a request before `forget`, whose result was not shown
         this.onResult(position);
         continue;
       }
       try {
         const analysis = await call("POST", "/api/analyse", { body: { board: position.board, turn: position.turn, variant, seconds } });
-        analysis.asked = seconds;
+        analysis.requested = seconds;
         analysis.moves = Object.fromEntries(analysis.moves.map((entry) => [entry.move, entry]));
         this.#remember(keyOf(position, variant), analysis);
         this.failed = "";
@@ -71,8 +71,8 @@ export class Study {
         if (generation === this.#generation) this.onResult(position);
       } catch (error) {
         this.failed = error.message;
-        if (error.status === 429 || error.status > 500 || error.status === 0) { // 502 and 504 are a proxy's, while the server is away
-          if (generation === this.#generation) this.onResult(position); // which shows it, and asks again for what is wanted
+        if (error.status === 429 || error.status > 500 || error.status === 0) { // 502 and 504 come from a proxy while the server is down
+          if (generation === this.#generation) this.onResult(position); // which shows the error and requests the wanted positions again
           await new Promise((wake) => setTimeout(wake, this.#wait));
           this.#wait = Math.min(MAX_WAIT, 2 * this.#wait);
         }

@@ -8,7 +8,7 @@ const { games, ratings } = JSON.parse(readFileSync("cases.json", "utf8"));
 const load = (name) => import(`file://${process.cwd()}/${name}.js`);
 const { estimate } = await load("game/rating");
 const { after, initial, legalMoves } = await load("game/rules");
-const { MAX_COMMENT, Tree, beside, headOf, movesTo, pathTo, sizeOf } = await load("game/tree");
+const { MAX_COMMENT, Tree, sibling, headOf, movesTo, pathTo, sizeOf } = await load("game/tree");
 const { documentOf, ggfOf, lineOf, lineOfGame } = await load("study/records");
 
 const newTree = (size = 4) => new Tree(size, initial(size));
@@ -54,7 +54,7 @@ test("variations are promoted, stepped through and removed", () => {
   const tree = newTree(), [first, second, third] = tree.root.legal;
   const main = tree.play(tree.root, first), other = tree.play(tree.root, second), last = tree.play(tree.root, third);
   assert.deepEqual([headOf(main), headOf(tree.root), headOf(other)], [undefined, undefined, other]);
-  assert.deepEqual([beside(main, 1), beside(main, -1), beside(last, 1), beside(tree.root, 1)], [other, main, last, tree.root]);
+  assert.deepEqual([sibling(main, 1), sibling(main, -1), sibling(last, 1), sibling(tree.root, 1)], [other, main, last, tree.root]);
   const deeper = tree.play(other, other.legal[0]);
   tree.promote(deeper);
   assert.deepEqual(tree.line(), [tree.root, other, deeper]);

@@ -107,7 +107,7 @@ def test_controls_are_visible_and_aligned(open_page):
 def test_an_unknown_address_leads_to_the_start_page(open_page, server):
     page = open_page(may_fail="nothing")
     page.goto(server.url + "/nothing/here")
-    expect(page.locator("#toast")).to_contain_text("There is no such page")
+    expect(page.locator("#toast")).to_contain_text("This page does not exist")
     expect(page).to_have_url(server.url + "/")
     expect(page.locator("#start")).to_be_visible()
     check_axe(page)

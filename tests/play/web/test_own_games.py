@@ -200,7 +200,7 @@ def test_own_openings_show_results_and_values(open_page):
     texts = rows.all_inner_texts()
     assert any("Tiger, as white" in text and "1 game, 0\N{NO-BREAK SPACE}%" in text for text in texts)
     assert sum(int(re.search(r"(\d+) game", text)[1]) for text in texts) == 3
-    stood = re.compile(r"you stood [+−±]\d+\.\d")
+    stood = re.compile(r"your evaluation [+−±]\d+\.\d")
     assert all(stood.search(text) for text in texts)
     assert any("book (value" in text for text in texts)
     check_accessibility(page)

@@ -1,1 +1,1 @@
-"""What a person meets: the `reversi` command."""
+"""User interfaces: the `reversi` command, the game server with its web page, and protocols of other programs."""

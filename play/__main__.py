@@ -1,4 +1,4 @@
-"""Entry point of the `reversi` command and of `python -m play`; all else is imported where Ctrl-C is handled."""
+"""Entry point of the `reversi` command and of `python -m play`; other imports happen where Ctrl-C is handled."""
 
 import signal
 import sys
@@ -8,7 +8,7 @@ INTERRUPTED = 130
 
 
 def main() -> None:
-    """Run the command line; Ctrl-C while it is loaded ends it without a traceback."""
+    """Run the command line; Ctrl-C while it is being imported ends it without a traceback."""
     try:
         from play.cli.app import main as run
 
@@ -21,7 +21,7 @@ def main() -> None:
 
 
 def _ignore_interrupts() -> None:
-    """Ignore Ctrl-C: during the shutdown of the interpreter it would end it by signal, or with a traceback."""
+    """Ignore Ctrl-C, which would end the interpreter's shutdown by a signal or with a traceback."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 

@@ -1,6 +1,6 @@
-"""Work in a background thread, and stopping it: kernels do not handle signals or clocks, but can be asked to stop.
+"""Run and stop work in a background thread: kernels do not handle signals or clocks, but can be asked to stop.
 
-A search ignores requests to stop that are older than itself, and a request may come before the search has begun. Requests are
+A search ignores requests to stop that came before it began, and a request may come too early. Requests are
 therefore repeated until the search has ended.
 """
 

@@ -2,7 +2,7 @@
 
 A referee creates one ``AI(chessboard_size, color, time_out)`` per side and calls ``go(chessboard)`` when that side is to move, with
 an array of -1 (black), 0 (empty) and 1 (white). `go` never takes longer than *time_out* seconds, even if kernels have to be
-compiled: compilation begins in a thread of the constructor, and a legal move is in the list at once.
+compiled: compilation begins in a thread of the constructor, and the list has a legal move at once.
 """
 
 import os
@@ -85,7 +85,7 @@ class AI:
         return divmod(action, self._rules.size)
 
     def _load_in_background(self) -> None:
-        # Packages are imported before there is a thread: it and the referee, both importing one, would wait for each other.
+        # Packages are imported before the thread starts: two threads that import the same package may deadlock.
         self._thinker = Thinker(self._agent)
         self._thinker.check(self._rules)
         self._process, self._loaded = os.getpid(), in_background(partial(self._thinker.prepare, self._rules))

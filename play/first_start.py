@@ -1,4 +1,4 @@
-"""The first start: the kernels that a command needs are compiled before it begins, on all cores, with a message.
+"""Compilation of a command's kernels before the command begins, at the first start, on all cores, with a message.
 
 Numba compiles one function at a time in a process. Other processes therefore compile one part each into the shared cache.
 If everything is cached, the kernels are only loaded.
@@ -20,7 +20,7 @@ from reversi_env.compiler.kernel import NotCompiled, cached_kernels_only
 if TYPE_CHECKING:
     from search.agents.base import Agent
 
-#: The text of the bar, or of the line without a terminal.
+#: The text of the progress bar, or of the line without a terminal.
 MESSAGE = "reversi: compiling for this CPU, at the first start only …"
 _ROOT = Path(__file__).resolve().parents[1]
 
@@ -35,7 +35,7 @@ def _solver(evaluator: str) -> None:
     from search.engine.solver import Solver
     from search.engine.table import TranspositionTable
 
-    # the midgame search that selective solving uses is another part
+    # Selective solving uses the midgame search, which is another part.
     Solver(table=TranspositionTable(0.001), evaluator=evaluator or None, selective=False).load_kernels()
 
 
@@ -83,8 +83,8 @@ def parts_of(agents: Iterable[Agent]) -> list[str]:
 def compile_ahead(parts: Iterable[str], load: Callable[[], object], show: Callable[..., None] | None = None) -> None:
     """Call *load*, which needs the kernels of these *parts*; if they are not cached, compile them in processes first.
 
-    *show* takes the progress in place of a bar on standard error. A failure of these processes does no harm: the kernels that are
-    missing are compiled when they are used.
+    *show* receives the progress in place of a bar on standard error. Failures of these processes are ignored: kernels that are
+    still missing are compiled when they are used.
     """
     with suppress(NotCompiled), cached_kernels_only():
         load()
@@ -100,12 +100,12 @@ def compile_ahead(parts: Iterable[str], load: Callable[[], object], show: Callab
 
 
 def prepare_parts(names: Sequence[str]) -> None:
-    """Compile and load these parts, which belong to no agent."""
+    """Compile and load these parts, which take no evaluator."""
     compile_ahead(names, lambda: [PARTS[name]("") for name in names])
 
 
 def _compile_apart(parts: Iterable[str]) -> Iterator[str]:
-    """Compile each of the *parts* in a process of its own; yield them as they are done."""
+    """Compile each of the *parts* in a separate process; yield each when it is done."""
     none = subprocess.DEVNULL
     running = {part: start_python("play.first_start", part, stdin=none, stderr=none) for part in parts}
     try:
@@ -119,7 +119,7 @@ def _compile_apart(parts: Iterable[str]) -> Iterator[str]:
 
 
 def start_python(module: str, *arguments: str, **options: Any) -> subprocess.Popen[bytes]:
-    """Start a process that runs a module of the project, whatever is in the working folder. Its output is lost by default."""
+    """Start a process that runs a module of the project, whatever is in the working folder. Its output is discarded by default."""
     paths = [str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
     command = [sys.executable, "-P", "-m", module, *arguments]
@@ -128,8 +128,8 @@ def start_python(module: str, *arguments: str, **options: Any) -> subprocess.Pop
 
 def main() -> None:
     """Compile the part that the command line names."""
-    name, _, about = sys.argv[1].partition(":")
-    PARTS[name](about)
+    name, _, evaluator = sys.argv[1].partition(":")
+    PARTS[name](evaluator)
 
 
 if __name__ == "__main__":

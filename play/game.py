@@ -1,4 +1,4 @@
-"""`Game`: a game that is being played – its moves so far, and those taken back – for everything that people play with.
+"""`Game`: a game in progress, with its moves and those taken back, for the terminal, the server and the protocols.
 
 >>> game = Game()
 >>> game.play("f5")
@@ -32,7 +32,7 @@ class Game:
     `undo` and `redo` go one move back and forth; a new move deletes the moves that were taken back.
 
     ``moves`` has the names of the moves, ``positions`` the start and the position after each move, ``annotations`` seconds and
-    evaluation of each. A game is over when neither side can move, or after `end`: then ``ending`` says how. *black* and *white*
+    evaluation of each. A game is over when neither side can move, or after `end`, whose reason is ``ending``. *black* and *white*
     are the players' names.
     """
 
@@ -62,7 +62,7 @@ class Game:
 
     @property
     def last_action(self) -> int | None:
-        """The last move as an action of the rules, as the renderers want it; None at the start."""
+        """The last move as an action of the rules, for the renderers; None at the start."""
         return self.rules.action_from_name(self.moves[-1]) if self.moves else None
 
     def mover(self, number: int) -> Colour:

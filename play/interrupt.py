@@ -46,7 +46,7 @@ def interruptible(
 
 
 def abandonable(work: Callable[[], Result]) -> Result:
-    """Run *work* in a thread that Ctrl-C abandons: for kernels that cannot be stopped, which end with the process."""
+    """Return the result of *work* in a thread that Ctrl-C abandons: kernels that cannot be stopped end with the process."""
     return in_background(work).result()
 
 
@@ -73,7 +73,7 @@ def resend_swallowed_interrupt() -> Iterator[None]:
 
 @contextmanager
 def _noted_interrupt(stop: Callable[[], None]) -> Iterator[Callable[[], bool]]:
-    """Let the first Ctrl-C call *stop*, and yield a function that returns whether there was one.
+    """Make the first Ctrl-C call *stop*; yield a function that returns whether Ctrl-C was pressed.
 
     Only the main thread gets signals, and a SIGINT that the parent process ignores (nohup, a shell's &) stays ignored.
     """
@@ -108,7 +108,7 @@ def _status_line(status: Callable[[], str]) -> Iterator[Callable[[], object]]:
 
     def show() -> None:
         line.update(status())
-        line.start()  # shown only now: short work needs no line
+        line.start()  # not earlier, so that short work shows no line
 
     try:
         yield show

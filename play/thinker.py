@@ -1,4 +1,4 @@
-"""`Thinker`: an agent for games with people and protocols, with a clock, a stop and values; `Ponderer`: pondering."""
+"""`Thinker`: an agent with a clock, a stop and values of moves, for games with people and for protocols; `Ponderer`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SETTABLE_OPTIONS = ("threads", "table", "level", "depth")
 
 @dataclass(frozen=True)
 class Thought:
-    """An agent's move and its reasons, for the side to move.
+    """An agent's move with its value and search data, for the side to move.
 
     ``value`` in discs is None for agents without values; ``moves`` has the values of the requested number of moves, best first.
     The other fields are those of `search.engine.limits.SearchResult`.
@@ -53,7 +53,7 @@ class Thought:
 
 
 class Thinker:
-    """The agent of *spec*, with *options* for what the spec leaves open.
+    """The agent of *spec*, with *options* as defaults for what the spec does not set.
 
     *time* holds for a spec without a limit of its own, in seconds per move without a clock. `stop` may be called from any thread,
     again and again until the search has ended: a first call may come before it has begun.
@@ -167,7 +167,7 @@ ROUNDS = 7
 def ponder(engine: Engine, position: Position, limits: Limits, is_over: Callable[[], bool]) -> None:
     """Search *position* under *limits*, and again with more time, until *is_over* and the engine is stopped.
 
-    A solution, or limits without a time, which a longer search would not change, end it earlier.
+    It ends earlier with an exact result, or without a time limit, since more time would not change the search.
     """
     for _ in range(ROUNDS):
         if is_over() or engine.search(position, limits).exact or limits.time is None:
@@ -178,14 +178,14 @@ def ponder(engine: Engine, position: Position, limits: Limits, is_over: Callable
 def expected_position(position: Position, line: Sequence[str]) -> Position | None:
     """Return the position after our move in *position* and the expected reply, the first of *line*; None if the game ends.
 
-    Without an expected reply it is the opponent's position.
+    Without an expected reply it is the position with the opponent to move.
     """
     after = position.play_all(line[:2])
     return None if not line or after.is_over() else after
 
 
 class Ponderer:
-    """Lets *thinker* ponder between moves, if it is *on*.
+    """Lets *thinker* ponder between moves, if *on*.
 
     `expect` is called with the chosen move, `begin` when there is nothing else to do, and `end` before the thinker is used again;
     all by one thread.
@@ -210,7 +210,7 @@ class Ponderer:
             self._work = in_background(work)
 
     def end(self) -> None:
-        """Stop pondering; it has ended when this returns."""
+        """Stop pondering, and wait for its end."""
         while self._work and not self._work.done():
             self._over.set()
             self._thinker.stop()

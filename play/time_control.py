@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from reversi_env import Position, ReversiError
 
-#: Empty squares from which on the engine tries to solve, with ten seconds left; one more or less for each doubling or halving.
+#: Empty squares at which the engine begins to solve, with ten seconds left; one more or less for each doubling or halving.
 SOLVING_EMPTIES = 26
 #: Time reserved for the solution, in weights of moves; and the part of the rest that it may use.
 SOLVING_WEIGHT, SOLVING_PART = 5.0, 0.5
@@ -51,7 +51,7 @@ class TimeControl:
         """Return the seconds that the side to move should usually spend on *position*."""
         usable = self._usable()
         if self.in_period:
-            moves_left = max(1, (position.empties + 1) // 2)  # at most, without passes of the other side
+            moves_left = max(1, (position.empties + 1) // 2)  # an upper bound if the other side does not pass
             seconds = usable / min(self.in_period, moves_left)
         else:
             seconds = min(usable * _part(position.empties, usable) + self._gained(), self._largest())
@@ -94,5 +94,5 @@ def _part(empties: int, usable: float) -> float:
 
 
 def _weight(empties: int) -> float:
-    risen = (OPENING_EMPTIES - empties) / (OPENING_EMPTIES - MIDGAME_EMPTIES)
-    return OPENING_WEIGHT + (MIDGAME_WEIGHT - OPENING_WEIGHT) * min(max(risen, 0.0), 1.0)
+    progress = (OPENING_EMPTIES - empties) / (OPENING_EMPTIES - MIDGAME_EMPTIES)
+    return OPENING_WEIGHT + (MIDGAME_WEIGHT - OPENING_WEIGHT) * min(max(progress, 0.0), 1.0)

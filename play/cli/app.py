@@ -41,7 +41,7 @@ GROUPS = {
     "book": "Build, show and check opening books.",
     "train": "Train a value network, a policy or a sequence model.",
 }
-#: The help in its order: groups, and in them each command, its module in `play.cli` and its line, which its docstring begins with.
+#: The groups of the help, each with its commands: name, module in `play.cli`, and the first line of the command's docstring.
 _TABLE = """\
 Play
   play             game.play           Play a game in the terminal against an agent or another person, or watch two agents.
@@ -89,7 +89,7 @@ ALIASES = {"analyze": "analyse"}
 
 
 class Command(NamedTuple):
-    """A command of the table: the group of its help, its function as ``module:name``, and its line."""
+    """A command of the table: its group in the help, its function as ``module:name``, and its help line."""
 
     group: str
     function: str
@@ -110,7 +110,7 @@ COMMANDS = dict(_commands())
 
 
 def application(arguments: Sequence[str] = ()) -> App:
-    """Return the command line. A command among *arguments* shows its whole docstring; the others are known by their line alone."""
+    """Return the command line. Commands that *arguments* do not name are not loaded: their help is the line of the table."""
     app = _new_app("reversi", "Play, analyse, train and evaluate Reversi (Othello) and Reversed Reversi.")
     app.version = f"reversi {__version__}"
     app["--help"].group = app["--version"].group = Group("Options", sort_key=10)
@@ -179,7 +179,7 @@ def _fail(status: int, message: object, program: str = "reversi: ") -> NoReturn:
 
 
 def usage_error(error: CycloptsError) -> str:
-    """Return one line that says what is wrong with a command line, and which help to read."""
+    """Return one line with the error of a command line and the help to read."""
     command = " ".join(("reversi", *(error.command_chain or ())))
     return f"{command}: {_reason(error)} (see {command} --help)"
 
@@ -217,7 +217,7 @@ def _meant_option(word: str, error: CycloptsError) -> str:
 
 
 def _import_problem(error: ImportError) -> ReversiError:
-    """Return the missing library of an extra, or the file that shadows a package of the project; raise any other error."""
+    """Return the error of a missing extra, or of a file that shadows a package of the project; raise any other error."""
     from reversi_env.loading import shadowing_error
 
     cause = error.__cause__ if isinstance(error.__cause__, ImportError) else error
@@ -229,7 +229,7 @@ def _import_problem(error: ImportError) -> ReversiError:
 
 
 def _prepare_streams() -> None:
-    """Replace streams that the caller has closed (``<&-``) by empty ones, and characters that the terminal lacks by "?"."""
+    """Replace closed streams (``<&-``) by empty ones, and characters that standard output cannot encode by "?"."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - open to the end

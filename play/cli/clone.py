@@ -23,12 +23,12 @@ def __getattr__(name: str) -> Any:
 
 
 def has_clone() -> bool:
-    """Return whether the project's folders are here."""
+    """Return whether the folders of these commands exist."""
     return all(name in sys.modules or _clone_with(name) for name in set(FOLDERS.values()))
 
 
 def _import_folder(name: str) -> None:
-    """Import a package of the clone by its path: a folder of another project that has the name is never run."""
+    """Import a package of the clone by its path, so that a folder of another project with that name never runs."""
     clone = _clone_with(name)
     if clone is None:
         raise ReversiError(

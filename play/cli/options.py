@@ -38,7 +38,7 @@ LETTERS = {
     "--variant": "-v",
     "--workers": "-w",
 }
-#: Default of a command's options from an `Options` class: none was typed.
+#: Default of a command's options that come from an `Options` class: no option was typed.
 NOTHING: dict[str, Any] = MappingProxyType({})  # type: ignore[assignment]
 
 
@@ -52,7 +52,7 @@ def options_of(
 ) -> Any:
     """Return the type of a parameter that holds the options of an `Options` class *kind* that were typed, by field.
 
-    A field without help, or in *without*, is no option of the command. The defaults in the help are those of the class or,
+    A field without help, or one in *without*, is not an option of the command. The defaults in the help are those of the class or,
     with *preset*, of its results for each board and device. *named* gives options other names than those of their fields.
     """
     types: dict[str, Any] = {}
@@ -110,13 +110,13 @@ def _numeric(
 ) -> Parameter:
     """Return the declaration of an option with a number, or a tuple of numbers, of a *kind*; both bounds are included.
 
-    Without *names* the option is called as its parameter; so it is with `text` and `flag`.
+    Without *names* the option has the name of its parameter. This holds for `text` and `flag`, too.
     """
     return _parameter(OptionField("".join(names[:1]), kind, True, None, help, low, high, (), even), *names)
 
 
 integer, number = partial(_numeric, int), partial(_numeric, float)
-#: Integers, separated by commas or each with the option again; and a range such as ``10-14``.
+#: Integers, separated by commas or by repeating the option; and a range such as ``10-14``.
 integers, integer_range = partial(_numeric, tuple[int, ...]), partial(_numeric, tuple[int, int])
 
 
@@ -192,7 +192,7 @@ def agent_of_level(agent: str | None, level: int | None) -> str | None:
 
 
 def checked_plot(path: Path | None) -> None:
-    """Refuse a plot that could not be written, before anything is measured for it."""
+    """Raise an error, before the measurement, if the plot could not be written."""
     from reversi_env.errors import require
 
     if path is None:
@@ -204,7 +204,7 @@ def checked_plot(path: Path | None) -> None:
 
 
 def checked_parent(option: str, path: Path | None) -> None:
-    """Refuse a file that could not be written, before there is anything to write."""
+    """Raise an error, before the work begins, if the file could not be written."""
     if path is None:
         return
     if path.is_dir():
@@ -216,7 +216,7 @@ def checked_parent(option: str, path: Path | None) -> None:
 
 
 def make_folder(option: str, path: Path | None) -> None:
-    """Make the folder for results, or refuse it before there are any."""
+    """Create the folder for results, or raise an error before the work begins."""
     if path is None:
         return
     try:
@@ -239,7 +239,7 @@ def torch_threads(threads: int | None) -> int:
 
 @contextmanager
 def chosen_executor(ray: str | None, workers: int | None) -> Iterator[Executor | None]:
-    """Give the executor of ``--ray`` and ``--workers``; None for this process, in the command's own way."""
+    """Yield the executor of ``--ray`` and ``--workers``; None if the command runs in this process."""
     from train.jobs.processes import LocalExecutor
 
     if ray is None:
@@ -251,13 +251,13 @@ def chosen_executor(ray: str | None, workers: int | None) -> Iterator[Executor |
         )
     from train.jobs.ray import RayCluster
 
-    def tell(words: str) -> None:
-        print(f"reversi: {words}", file=sys.stderr)
+    def log(text: str) -> None:
+        print(f"reversi: {text}", file=sys.stderr)
 
     # Ray prints pages on standard output when it loses a machine; one line on standard error is enough.
     with (
         Path(os.devnull).open("w", encoding="utf-8") as nowhere,
         redirect_stdout(nowhere),
-        RayCluster(ray, tell) as cluster,
+        RayCluster(ray, log) as cluster,
     ):
         yield cluster

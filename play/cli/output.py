@@ -12,21 +12,21 @@ from play.interrupt import INTERRUPTED
 
 #: What to do after an interruption.
 RESUME = "run the same command again to resume"
-#: Without a terminal, the progress is a line at most once in this time.
+#: Without a terminal, seconds between two lines of progress.
 LINE_SECONDS = 60.0
 
 
 class ProgressDisplay(Protocol):
-    """Updates the bar: *done* of *total* (None: unknown) of the task *doing*, with a *note* beside it."""
+    """Updates the progress bar: *done* of *total* (None: unknown) of the task *doing*, followed by a *note*."""
 
     def __call__(self, doing: str, done: int, total: int | None, note: str = "") -> None: ...
 
 
 @contextmanager
 def progress_bar(*, lines: bool = False) -> Iterator[ProgressDisplay]:
-    """Give a bar on standard error with its rate and the time left, for one task after another.
+    """Yield a progress bar on standard error with rate and remaining time, for one task after another.
 
-    Without a terminal it is a line per minute (`LINE_SECONDS`) and, with *lines*, one per task.
+    Without a terminal it prints a line per minute (`LINE_SECONDS`) and, with *lines*, one per task.
     """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -106,9 +106,9 @@ def print_table(
     gap: int | None = None,
     **look: Any,
 ) -> None:
-    """Print a table whose first *words* columns are texts; the others are figures, which are never broken.
+    """Print a table whose first *words* columns are text; the others are numbers, which are never wrapped.
 
-    A terminal with fewer columns than *width* may break lines, but nothing is cut off. With a *gap*, the number of spaces between
+    On a terminal narrower than *width* lines may wrap, but nothing is cut off. With a *gap*, the number of spaces between
     columns, only the headings have a line. *look* are options of rich's table.
     """
     from rich.box import SIMPLE_HEAD

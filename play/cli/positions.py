@@ -1,4 +1,4 @@
-"""The one reader of positions and games on the command line.
+"""Positions and games on the command line, for all commands.
 
 A POSITION is ``start``, a board, moves such as ``f5d6c3``, an OBF line, GGF text, a file of any of these or a WTHOR file, or ``-``
 for standard input. A file of boards or OBF may have many lines; each is a position of its own.
@@ -102,8 +102,8 @@ def read_problems(
 
     Unless it *opens_files*, the text is neither a file's name nor ``-``.
 
-    Lines that cannot be read are JSON objects among the results, or messages on standard error (the first few). In that case the
-    command ends with status 1 after the last position.
+    Lines that cannot be read become JSON objects among the results, or messages on standard error (the first few). The command
+    then ends with status 1 after the last position.
     """
     source = _Source(text, opens_files)
     if source.is_game:
@@ -172,7 +172,7 @@ class _Source:
             self._check_kind("".join(first))
 
     def _check_kind(self, begin: str) -> None:
-        """Raise an error for a file whose name or *begin* tells that it has no positions."""
+        """Raise an error for a file whose name or beginning shows that it has no positions."""
         name = f"file {quoted(self.text, 300)}"
         if self.text.lower().endswith(".ggf") and not (_is_board(begin) or _OBF.match(begin)):
             raise ReversiError(f"{name} is not a GGF file: expected games such as (;GM[Othello]…;), or moves")
@@ -243,7 +243,7 @@ def _problem(text: str, options: PositionOptions) -> Problem:
 
 
 def _problems(source: _Source, options: PositionOptions, as_json: bool) -> Iterator[tuple[int | None, Problem]]:
-    """Yield every line with its number, as they come; blank lines and comments are skipped."""
+    """Yield the position of each line with the line's number, while reading; blank lines and comments are skipped."""
     is_empty, bad = True, 0
     try:
         for number, line in enumerate(source.lines, start=1):

@@ -1,1 +1,1 @@
-"""The languages in which other programs use our agents: GTP and the NBoard engine protocol."""
+"""Protocols by which other programs use our agents: GTP and the NBoard engine protocol."""

@@ -28,13 +28,13 @@ _OTHER_NAMES: dict[str, Variant] = {"reversi": "normal", "reversed reversi": "re
 
 
 class GtpError(ReversiError):
-    """What a command is answered with that cannot be carried out."""
+    """The error message of a command that cannot be carried out."""
 
 
 class GtpEngine:
     """The engine's side of one session: `answer` takes a line, and returns the text to be sent back.
 
-    One that *ponders* thinks from `ponder` on to the next line if its own move was the last.
+    An engine that *ponders* thinks from `ponder` to the next line if the last move was its own.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class GtpEngine:
         return self._positions[-1]
 
     def answer(self, line: str) -> str | None:
-        """Return the answer to a line, with the empty line that ends it; None if the protocol wants none."""
+        """Return the response to a line, with its final empty line; None if the protocol requires no response."""
         self.ponderer.end()
         words = _CONTROL.sub("", line.replace("\t", " ")).partition("#")[0].split()
         if not words:
@@ -88,7 +88,7 @@ class GtpEngine:
         number = words.pop(0) if words[0].isascii() and words[0].isdigit() else ""
         try:
             mark, text = "=", self._run(*words)
-        except ReversiError as error:  # the protocol's own, or an agent that failed
+        except ReversiError as error:  # of the protocol, or of an agent that failed
             mark, text = "?", " ".join(str(error).split())
         return f"{mark}{number} {text}".rstrip(" ") + "\n\n"
 
@@ -101,7 +101,7 @@ class GtpEngine:
         try:
             return self._commands[name](*arguments) or ""
         except TypeError as error:
-            if error.__traceback__ and error.__traceback__.tb_next is None:  # the number of arguments, nothing deeper
+            if error.__traceback__ and error.__traceback__.tb_next is None:  # wrong number of arguments
                 raise GtpError("syntax error") from None
             raise
 
@@ -129,7 +129,7 @@ class GtpEngine:
 
     def _clear_board(self, *_: str) -> None:
         self._restart()
-        self.thinker.prepare(self.rules)  # here, where no clock is running
+        self.thinker.prepare(self.rules)  # now, while no clock is running
 
     def _restart(self) -> None:
         self._positions = [Position.initial(self.rules)]
@@ -139,7 +139,7 @@ class GtpEngine:
         self._clocks = {} if self._settings is None else dict.fromkeys((BLACK, WHITE), self._settings)
 
     def _komi(self, text: str, *_: str) -> None:
-        _matching(_NUMBER, text)  # there is none in Othello
+        _matching(_NUMBER, text)  # accepted and ignored: Othello has no komi
 
     def _play(self, colour: str, vertex: str, *_: str) -> None:
         position, move = self._seen_by(_colour(colour)), vertex.lower()

@@ -15,17 +15,16 @@ from reversi_env.errors import quoted
 from reversi_env.rules import PASS_NAME
 from search.agents.searching import SearchAgent
 
-#: A hint is searched to these depths, then to the one that was set: the first values come at once.
+#: A hint is searched to these depths, then to the depth that was set, so that the first values come at once.
 FIRST_DEPTHS = (1, 4, 8, 12, 16, 20)
 _WRITTEN_PASS = "PA"
-_LEARNED = "learned"
 
 
 class NBoardEngine:
     """The engine's side of one session; *send* is called with every line to be sent.
 
     `run` takes one command at a time. `hurry` may be set by another thread to end it early. An engine that *ponders* thinks from
-    `ponder` on to the next command, if the last move was its own.
+    `ponder` to the next command if the last move was its own.
     """
 
     def __init__(
@@ -44,7 +43,7 @@ class NBoardEngine:
             "hint": self._hint,
             "go": self._go,
             "analyze": self._analyze,
-            "learn": lambda _: self._send(_LEARNED),
+            "learn": lambda _: self._send("learned"),
             "ping": lambda rest: self._send(f"pong {rest}"),
             "quit": self._quit,
         }
@@ -53,7 +52,7 @@ class NBoardEngine:
         self.ponderer.end()
         name, _, rest = line.strip().partition(" ")
         if name not in self._commands:
-            if not re.fullmatch(r"(?i)[a-h][1-8]|pa", name) or rest:  # the first versions sent moves bare
+            if not re.fullmatch(r"(?i)[a-h][1-8]|pa", name) or rest:  # the first versions sent moves without a command
                 return
             name, rest = "move", name
         try:
@@ -130,7 +129,7 @@ class NBoardEngine:
         self._send("status")
 
     def _depths(self, position: Position) -> Iterator[int | None]:
-        """Yield the depths of one hint: a few shallow ones, then the one that was set, or None for the limits of the spec."""
+        """Yield the depths of one hint: a few shallow ones, then the depth that was set; None: the limits of the spec."""
         agent = self.thinker.agent
         deepest = self._depth
         if isinstance(agent, SearchAgent):
@@ -158,7 +157,7 @@ class NBoardEngine:
 def serve(engine: NBoardEngine, lines: Iterable[str]) -> None:
     """Execute *lines* until they end or one is ``quit``; a ``ping`` interrupts the command before it."""
     commands: queue.Queue[str | None] = queue.Queue()
-    lock = threading.Lock()  # hurry is set as long as a ping is in the queue
+    lock = threading.Lock()  # keeps hurry set exactly while a ping or quit is in the queue
 
     def read() -> None:
         try:

@@ -13,15 +13,15 @@ MAX_LINE_BYTES = 1 << 16
 
 @contextmanager
 def protocol_streams() -> Iterator[tuple[Iterator[str], Callable[[str], None]]]:
-    """Yield the lines of standard input, and a function that writes to standard output; both may be closed at any moment."""
+    """Yield the lines of standard input, and a function that writes to standard output; both may be closed at any time."""
     try:
         yield _lines(_own_input()), partial(print, end="", flush=True)
-    except BrokenPipeError:  # the interpreter flushes the rest at its end
+    except BrokenPipeError:  # the interpreter would flush the rest at its exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _own_input() -> BinaryIO:
-    """Return standard input with a buffer of its own: a thread that waits for a line would hold the lock of `sys.stdin`."""
+    """Return standard input with a separate buffer: a thread that waits for a line would hold the lock of `sys.stdin`."""
     try:
         return open(sys.stdin.fileno(), "rb", closefd=False)
     except (OSError, ValueError):  # not a file: a test's buffer

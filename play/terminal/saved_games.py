@@ -22,7 +22,7 @@ from reversi_env.storage.atomic import remove_temporary_files, write_atomically
 MAX_FILE_BYTES = 1 << 24
 #: Maximum number of games kept for --resume.
 MAX_KEPT = 20
-#: The fields of such a file.
+#: The fields of the file of an unfinished game, with their types.
 _KINDS: dict[str, Any] = {
     "ggf": str,
     **dict.fromkeys(("black", "white", "adviser"), str | None),
@@ -57,12 +57,12 @@ def state_folder() -> Path:
 
 
 def session_file() -> Path:
-    """Return the file of this session's game; concurrent sessions have files of their own."""
+    """Return the file of this session's game; every session has its own."""
     return state_folder() / f"{datetime.now():%Y%m%d-%H%M%S}-{os.getpid()}.json"
 
 
 def save_in_progress(path: Path, game: Game, settings: Settings) -> None:
-    """Write the game atomically, or raise an OSError; a game that is over or has not begun has no file."""
+    """Write the game atomically, or raise an OSError; a game without moves or that is over has no file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if not os.access(path.parent, os.W_OK | os.X_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path.parent))
@@ -84,7 +84,7 @@ def resumable_games() -> list[Path]:
 
 
 def unfinished_game() -> tuple[Game, Settings, Path]:
-    """Return the newest unfinished game, how it was played, and its file."""
+    """Return the newest unfinished game, its settings and its file."""
     paths = resumable_games()
     if not paths:
         raise ReversiError(
@@ -103,7 +103,7 @@ def unfinished_game() -> tuple[Game, Settings, Path]:
 
 
 def save(game: Game, name: str | None, *, replace: bool) -> Path:
-    """Write *game* to the file *name*: a transcript if that ends in ``.txt``, GGF otherwise; another file only if *replace*."""
+    """Write *game* to the file *name*: a transcript if that ends in ``.txt``, GGF otherwise; overwrite a file only if *replace*."""
     path = Path(name).expanduser() if name else Path(datetime.now().strftime("reversi-%Y%m%d-%H%M%S.ggf"))
     if path.exists() and not replace:
         raise ReversiError(f"file {quoted(str(path), 300)} exists: expected another name, or save! to replace it")
@@ -153,7 +153,7 @@ def selected(number: int, count: int) -> int:
 
 
 def _games_in(text: str) -> int:
-    """Return the number of games in GGF text; one that cannot be read counts and ends the reading."""
+    """Return the number of games in GGF text; an unreadable game counts and ends the count."""
     count = offset = 0
     while not is_blank(text, offset):
         count += 1

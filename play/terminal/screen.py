@@ -18,7 +18,7 @@ class Screen:
     def __init__(self, colour: bool | None = None) -> None:
         for stream in (sys.stdin, sys.stdout):
             if isinstance(stream, io.TextIOWrapper):
-                stream.reconfigure(errors="replace")  # characters that cannot be read or written
+                stream.reconfigure(errors="replace")  # for characters that the encoding lacks
         self.colour = shows_colours(sys.stdout, os.environ) if colour is None else colour
         self._typed = sys.stdin.isatty() and sys.stdout.isatty()
 
@@ -46,18 +46,18 @@ class Screen:
         print(text, flush=True)
 
     def clear(self, lines: int) -> bool:
-        """Clear the screen for so many lines; return False if that is impossible or they would not fit."""
+        """Clear the screen for this number of *lines*; return False if it cannot be cleared or they do not fit."""
         fits = self.colour and self._typed and get_terminal_size().lines >= lines
         if fits:
             print(_CLEAR, end="", flush=True)
         return fits
 
     def read(self, prompt: str) -> str:
-        """Return a line of input, stripped; raise EOFError at its end. Input that is not typed is shown, too."""
+        """Return a line of input, stripped; raise EOFError at its end. Input from a pipe or file is printed, too."""
         try:
             line = input(prompt)
         except EOFError:
-            print(flush=True)  # Ctrl-D leaves the cursor behind the prompt
+            print(flush=True)  # Ctrl-D leaves the cursor after the prompt
             raise
         if not sys.stdin.isatty():
             print(line, flush=True)

@@ -28,7 +28,7 @@ Type a square such as d3 to play there. Other words, or their first letters:
   eval            a bar of who is ahead  board       show the board again
   undo            take your move back    redo        make it again
   save FILE       save as GGF, or as bare moves if FILE ends in .txt
-  save! FILE      the same, and replace a file that is there
+  save! FILE      the same, and replace an existing file
   load FILE       continue a saved game (load FILE 3: the third in the file)
   new white       a new game as white, black or both; new: as before
   swap            change sides           level 3     change the computer's level
@@ -39,14 +39,14 @@ A side that cannot move passes automatically. Ctrl-C while the computer
 thinks makes it move at once."""
 
 _SIDES = {"black": {BLACK}, "white": {WHITE}, "both": {BLACK, WHITE}}
-#: Agent of a person who asks for no other: a beginner can win.
+#: Default opponent of a person: a beginner can win against it.
 EASIEST = "human:level=1"
 #: Lines below a board and its news: the side to move, the opening, the bar, the prompt.
 LINES_BELOW = 6
 
 
 class Session:
-    """A game on a screen until its end or until the player leaves; *resumed* is the file that it comes from, if any."""
+    """A game on a screen until its end or until the player leaves; *resumed* is the file of a resumed game."""
 
     def __init__(self, game: Game, settings: storage.Settings, screen: Screen, resumed: Path | None = None) -> None:
         self.game, self.settings, self.screen = game, settings, screen
@@ -135,7 +135,7 @@ class Session:
             sleep(0 if interrupted else self.settings.pause)
 
     def _make(self, move: str, seconds: float | None = None, value: float | None = None) -> None:
-        """Play *move* and the passes that follow from it, save the game and show the board."""
+        """Play *move* and the forced passes after it, save the game and show the board."""
         seconds, value = (None if figure is None else round(figure, 2) for figure in (seconds, value))
         self.game.play(move, seconds=seconds, evaluation=value)
         self._after_moves()
@@ -153,7 +153,7 @@ class Session:
         self._show_board()
         self._turn_began = perf_counter()
 
-    # --- what is shown ----------------------------------------------------------------------------
+    # --- output -----------------------------------------------------------------------------------
 
     def _greet(self) -> None:
         rules = self.game.rules
@@ -182,8 +182,8 @@ class Session:
         cleared = self._was_drawn and self.screen.clear(len(board) + len(news) + LINES_BELOW)
         self._was_drawn = True
         self.screen.show("\n".join(["", *board]))
-        for each in news if cleared else []:
-            self.screen.show(each, "bold")
+        for message in news if cleared else []:
+            self.screen.show(message, "bold")
         if game.is_over():
             self.screen.show(f"Game over: {outcome_text(game)}", "bold")
             return
@@ -330,7 +330,7 @@ class Session:
     # --- agents -----------------------------------------------------------------------------------
 
     def _thinker(self, spec: str, *, advises: bool = False) -> Thinker:
-        """Return the agent of a spec; an adviser has its own, so that its table does not help the opponent."""
+        """Return the agent of a spec; an adviser has a separate one, so that its table does not help the opponent."""
         key = spec, advises
         if key not in self._thinkers:
             self._thinkers[key] = Thinker(spec)
@@ -354,7 +354,7 @@ class Session:
             lambda: f"{who} is thinking, {perf_counter() - began:.0f} s (Ctrl-C: {ending})",
         )
 
-    # --- keeping the game -------------------------------------------------------------------------
+    # --- saving the game --------------------------------------------------------------------------
 
     def _named_players(self) -> Game:
         self.game.black, self.game.white = (self.settings.agents[side] or "human" for side in (BLACK, WHITE))

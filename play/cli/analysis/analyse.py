@@ -103,7 +103,7 @@ def analyse(
 
 
 def _serve(defaults: dict[str, Any], workers: int | None, threads: int) -> None:
-    """Answer requests in JSON lines on standard input to its end, or to Ctrl-C."""
+    """Answer requests in JSON lines until standard input ends, or Ctrl-C."""
     from play.cli.analysis.jsonl import AnalysisService
 
     service = AnalysisService(defaults, workers or max(1, (os.cpu_count() or 1) // threads), threads, print_json)
@@ -128,7 +128,7 @@ def _as_dict(result: SearchResult, multi_pv: int) -> dict[str, Any]:
 
 
 def _searcher(agent: str, limits: dict[str, float | None], threads: int) -> SearchAgent:
-    """Return the agent under the limits of its spec and of the options, by default one second."""
+    """Return the agent with the limits of its spec and of the options, by default one second."""
     from search.agents.spec import AgentSpec
 
     spec = AgentSpec.parse(agent)
@@ -148,7 +148,7 @@ def _checked(player: object, agent: str) -> SearchAgent:
 
 
 def _search(player: SearchAgent, position: Position, multi_pv: int, solves: bool) -> tuple[SearchResult, bool]:
-    """Return the result of the search, which *solves* 4x4 whatever the depth, and whether Ctrl-C ended it."""
+    """Return the result of the search, and whether Ctrl-C ended it. With *solves*, 4x4 has no depth limit."""
     from time import perf_counter
 
     from play.first_start import compile_ahead, parts_of

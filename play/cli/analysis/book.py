@@ -86,7 +86,7 @@ def solve(
 def _build(
     run: Callable[..., Book], options: Any, out: str, workers: int | None, ray: str | None, as_json: bool
 ) -> None:
-    """Build a book, or resume, and print what it is."""
+    """Build a book, or resume, and print its size and time."""
     from train.book.build import BOOK
 
     began, stopped = perf_counter(), "reversi: stopped; run the same command again to resume"
@@ -146,7 +146,7 @@ def _show(
     if name := opening_name(position):
         print(f"opening: {name}")
     if not rows:
-        print("no move of this position is in it")
+        print("no known moves in this position")
         return
     columns = [name for name in rows[0] if any(row[name] is not None for row in rows)]
     print_table(columns, ([_cell(name, row[name]) for name in columns] for row in rows), words=2)
@@ -203,11 +203,11 @@ def check(
     print(_described(book))
     deep = count_noun(options.depth, "ply", "plies")
     print(
-        f"{count_noun(len(verdicts), 'move')} that it plays by its own values, searched {deep} deep: {len(beyond)} lose more"
-        f" than {book.margin:g} discs, the worst {report['worst']:.1f}; it plays {report['played']} of these"
+        f"{count_noun(len(verdicts), 'move')} that the book plays by its own values, searched {deep} deep: {len(beyond)} lose"
+        f" more than {book.margin:g} discs, the worst {report['worst']:.1f}; the book plays {report['played']} of these"
     )
     for move in beyond:
-        print(f"  {move.board} {move.move}: {move.found:.1f}, by the book {move.loss:.1f}")
+        print(f"  {move.board} {move.move}: {move.found:.1f}, by the values of the book {move.loss:.1f}")
 
 
 def _plays(book: Book, checked: CheckedMove) -> bool:

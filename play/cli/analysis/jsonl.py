@@ -54,7 +54,7 @@ class Request(Options):
 
 
 class Job:
-    """A request that waits or is being searched."""
+    """A request that waits or is searched."""
 
     def __init__(self, request: Request, position: Position) -> None:
         self.request, self.position = request, position
@@ -74,7 +74,7 @@ class AnalysisService:
         self._defaults, self._workers, self._threads, self._write = defaults, workers, threads, send
         self._queue: queue.Queue[int | str | None] = queue.Queue()
         self._jobs: dict[int | str, Job] = {}
-        self._lock = threading.Lock()  # of the jobs and of the output
+        self._lock = threading.Lock()  # for the jobs and the output
         self._preparing = threading.Lock()
 
     def run(self, lines: Iterable[str]) -> None:
@@ -118,12 +118,12 @@ class AnalysisService:
         job = Job(request, request.read())
         with self._lock:
             if key in self._jobs:
-                raise RequestError(f"id {quoted(key)} is in use: expected another, until its result has come")
+                raise RequestError(f"id {quoted(key)} is in use: expected another id until its result is sent")
             self._jobs[key] = job
         self._queue.put(key)
 
     def _cancel(self, key: int | str) -> None:
-        """Stop a search, whose result comes as usual, or drop one that has not begun; a finished one has its result already."""
+        """Stop a running search, which then sends its result, or drop a waiting one; ignore a finished one."""
         with self._lock:
             if job := self._jobs.get(key):
                 job.cancelled.set()

@@ -58,7 +58,7 @@ def solve(
     """
     from reversi_env.errors import ReversiError
 
-    where.rules  # noqa: B018 - refuses a size that does not exist
+    where.rules  # noqa: B018 - raises an error for a size that does not exist
     if position == "start" and where.size not in SOLVABLE_SIZES:
         raise ReversiError("start without --size 4 or --size 6: expected one of them; 8x8 is not feasible")
     from search.engine.solver import Solver
@@ -82,7 +82,7 @@ def solve(
 
 
 def _expected_score(problem: Problem, result: dict[str, Any]) -> int | None:
-    """Return the score that the file gives a position, of whose moves it may list only a few; None without one."""
+    """Return the score that the file lists for a position, if it is comparable: a file may list only some of the moves."""
     best, listed = problem.best_score, {move for move, _ in problem.scores}
     known = best is not None and (result["move"] in listed or listed.issuperset(problem.position.legal_moves()))
     return best if known or (best is not None and best >= result["score"]) else None
@@ -99,7 +99,7 @@ def _solve_line(solver: Solver, line: int, position: Position, all_moves: bool, 
 
     def work() -> tuple[Any, dict[str, int]]:
         if book and (stored := solved_result(position, position.rules.square_count)):
-            end = solver.solve(position.play_all(stored.pv))  # of the line, after the book
+            end = solver.solve(position.play_all(stored.pv))  # from the position where the book ends
             score, scores = round(stored.value), {entry.move: round(entry.value) for entry in stored.moves}
             pv = stored.pv + end.pv
             return replace(end, score=score, move=stored.move, pv=pv, lower=score, upper=score), scores

@@ -130,7 +130,7 @@ def exam(
 
     if whole_games:
         unused = {"weights": weights, "wthor": wthor, "positions": positions, "empties": empties, "depth": depth}
-        _refuse_options("--whole-games", **unused, threads=threads)
+        _refuse_options("--whole-games: expected no such option", **unused, threads=threads)
         chosen = {"size": size, "variant": variant, "games": games, "seed": seed}
         given = {name: value for name, value in chosen.items() if value is not None}
         _examine_whole_games(subjects, given, out, cache, plot, (ray, workers), as_json=as_json)

@@ -36,7 +36,7 @@ def network(
 
 
 def _rows(entries: dict[str, Any], prefix: str = "") -> Iterator[list[Any]]:
-    """Yield one row per single value; entries of an object have its name before theirs."""
+    """Yield one row per single value; entries of an object are prefixed with its name."""
     for name, value in entries.items():
         if isinstance(value, dict):
             yield from _rows(value, f"{prefix}{name}.")

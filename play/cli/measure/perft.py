@@ -11,7 +11,7 @@ from reversi_env.storage.packaged import DATA, packaged_bytes
 
 
 def known_leaves(size: int, depth: int) -> int | None:
-    """The table's count for the standard start, or None beyond the table."""
+    """Return the published count for the standard start; None beyond the table."""
     table = json.loads(packaged_bytes(DATA / "perft.json"))["leaves"][str(size)]
     return table[depth - 1] if 1 <= depth <= len(table) else None
 
@@ -34,7 +34,7 @@ def perft(
     from reversi_env import Position, Rules
 
     position = Position.initial(Rules(size))
-    position.perft(min(depth, 1))  # compile outside the clock
+    position.perft(min(depth, 1))  # compiles before the measurement
     began = perf_counter()
     leaves = abandonable(lambda: position.perft(depth))
     seconds = perf_counter() - began

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from train.arena.storage import GameRecord
     from train.arena.tournament import Tournament
 
-#: Characters of a line of the cross table for the place and the name (of at most `MAX_NAME`), a score, and its decimal.
+#: Widths in the cross table, in characters: place and name (at most `MAX_NAME`), a score, and its decimal.
 NAME_WIDTH, SCORE_WIDTH, DECIMAL_WIDTH, MAX_NAME = 26, 4, 2, 20
 TournamentChoice: Any = options_of(TournamentOptions, without=("agents", "sprt"))
 
@@ -83,7 +83,7 @@ def tournament(
 
 
 def _expanded(specs: list[str], size: int, variant: Literal["normal", "reversed"]) -> tuple[str, ...]:
-    """Return the specs, with the agents that know the game in place of ``all`` and ``published``."""
+    """Return the specs, with ``all`` and ``published`` replaced by the agents that can play the game."""
     from play.thinker import Thinker
     from reversi_env import ReversiError, Rules
     from search.agents.registry import names
@@ -212,7 +212,7 @@ def print_tables(played: Tournament, table: Standings, title: str) -> None:
         for place, player in enumerate(table.players, 1)
     ]
     print(title)
-    print("Elo: by Davidson's model, the mean of all agents is 0, with 95 % intervals")
+    print("Elo: Davidson's model, mean of all agents 0, with 95 % intervals")
     print("ms: mean time of a move, late: moves over the time allowed")
     headings = ("", "agent", "Elo", "95 %", "games", "score", "discs", "ms", "late")
     print_table(headings, rows, words=2, gap=0)

@@ -33,7 +33,7 @@ def winrate(
     Example: reversi winrate ten-weight:depth=1 --variant reversed --margin 0.03
 
     Games are played until the interval is narrow enough. The interval allows for
-    this way to stop: it holds at every number of games at once
+    this stopping rule: it holds at every number of games at once
     (docs/reference/tournaments.md).
     """
     from reversi_env.kernels.parallel import core_count

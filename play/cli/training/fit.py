@@ -88,7 +88,7 @@ def fit(
 
 
 def recorded_command(arguments: list[str]) -> str:
-    """Return the command without its folder, on which neither the weights nor the name of their file depend."""
+    """Return the command without its --out, so that the weights and their file name do not depend on the folder."""
     kept, skip = ["reversi"], False
     for argument in arguments:
         if not skip and not re.match(r"--out(=|$)|-o", argument):

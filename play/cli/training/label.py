@@ -68,8 +68,8 @@ def label(
     options = LabelOptions(**{**chosen, "labeller": labeller})
     folder, began, finished = Path(out), perf_counter(), 0
 
-    def tell_found(shards: int, rows: int) -> None:
-        """Say what earlier runs have made, as soon as it has been checked."""
+    def on_resume(shards: int, rows: int) -> None:
+        """Report the shards of earlier runs, once they are checked."""
         nonlocal finished
         finished = rows
         if rows:
@@ -84,7 +84,7 @@ def label(
 
     with exit_on_interrupt(stopped), chosen_executor(ray, workers) as executor, progress_bar() as show:
         manifest = generate(
-            options, folder, device=device, threads=threads, executor=executor, on_resume=tell_found, progress=show
+            options, folder, device=device, threads=threads, executor=executor, on_resume=on_resume, progress=show
         )
     seconds, made = perf_counter() - began, manifest.options
     by_empties = [

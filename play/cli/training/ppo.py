@@ -42,7 +42,7 @@ def ppo(
     and logs for TensorBoard.
 
     Run the same command again to resume after Ctrl-C or a crash; --out alone is
-    enough. A larger --total-timesteps continues a finished training.
+    enough. A larger --total-timesteps extends a finished run.
     """
     from play.first_start import prepare_parts
     from reversi_env.errors import require
@@ -64,7 +64,7 @@ def ppo(
 
 
 def resume_text(command: str, out: Path, threads: int | None, more: str = "") -> str:
-    """Return how to resume a stopped run: the folder has the options, but not the threads, on which sums depend."""
+    """Return how to resume a stopped run. Its folder has the options, but not the threads, which affect floating-point sums."""
     count = "" if threads is None else f" --threads {threads}"
     return f"reversi: stopped; resume with: reversi train {command} --out {shlex.quote(str(out))}{count}{more}"
 
@@ -92,22 +92,22 @@ def show_training(training: PolicyRun, seconds: float, as_json: bool) -> None:
     rows = (
         (
             *(name, baseline["wins"], baseline["draws"], baseline["losses"], f"{baseline['points']:.1%}"),
-            "–".join(f"{end:.1%}" for end in baseline.get("interval", ())),  # files of version 0.2 have none
+            "–".join(f"{end:.1%}" for end in baseline.get("interval", ())),  # files of version 0.2 have no interval
             f"{baseline['discs']:+.1f}",
         )
         for name, baseline in standing["rungs"].items()
     )
     print_table(("against", "won", "drawn", "lost", "score", "95 % interval", "discs"), rows, gap=2)
     elo = rating_text(*(standing[key] for key in ("elo", "elo_low", "elo_high")))
-    asked, done = training.options.total_timesteps, standing["steps"]
+    requested, done = training.options.total_timesteps, standing["steps"]
     rounded = (
-        f" ({asked:,} asked for, and to the end of an update)"
-        if asked < done == training.options.rounded_timesteps
+        f" ({requested:,} requested, rounded up to a full update)"
+        if requested < done == training.options.rounded_timesteps
         else ""
     )
     print(f"Elo above random: {elo} after {done:,} steps{rounded}")
     before = training.seconds
-    print(f"{seconds:.1f} s" + (f", and {before:,.1f} s in the runs before" if before else ""))
+    print(f"{seconds:.1f} s" + (f", and {before:,.1f} s in earlier runs" if before else ""))
     print(f"{standing['steps_per_second']:,} environment steps/s, without the evaluations")
     print(f"policy: {path}")
     game = f"--size {training.rules.size} --variant {training.rules.variant}"

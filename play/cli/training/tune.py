@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -22,7 +23,7 @@ TuneChoice: Any = options_of(TuneOptions, without=("formula", "optimiser"), name
 
 
 def tune(
-    formula: Annotated[str, Parameter(help="Evaluator, for example ten-weight.")],
+    formula: Annotated[str, Parameter(help="Heuristic whose weights are tuned, for example ten-weight.")],
     /,
     *,
     out: Annotated[Path, text("Folder for the log and the weights.", "--out", metavar="DIR")] = Path("tuned"),
@@ -77,19 +78,19 @@ def tune(
         judge = LabelError(size, variant, positions, empties, seed, threads=threads)
     methods = ("genetic", "cma") if optimiser == "both" else (optimiser,)
     require(*("pymoo" if method == "genetic" else "cma" for method in methods))
-    command = " ".join(["reversi", *sys.argv[1:]])
+    command = shlex.join(["reversi", *sys.argv[1:]])
     tuned_weights: list[tuple[str, TuningResult]] = []
     resume = f"reversi: interrupted; {RESUME}"
     with exit_on_interrupt(resume), progress_bar() as show:
 
-        def tell(generation: Generation) -> None:
+        def show_generation(generation: Generation) -> None:
             best = f"{1 - generation.best:.1%} won" if objective == "win-rate" else f"error {generation.best:.3f}"
             rate = f"{generation.losses.size / max(generation.seconds, 1e-9):.1f} candidates/s"
             show(f"{formula}, {options.optimiser}", generation.number, options.generations, f"{best}, {rate}")
 
         for method in methods:
             options = TuneOptions(formula, optimiser=method, **chosen)
-            tuned_weights.append((method, run(options, judge, out, command=command, progress=tell)))
+            tuned_weights.append((method, run(options, judge, out, command=command, progress=show_generation)))
     results = [as_dict(method, tuned, objective) for method, tuned in tuned_weights]
     if as_json:
         print_json({"formula": formula, "objective": judge.described(), "results": results})

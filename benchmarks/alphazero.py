@@ -2,15 +2,15 @@
 
     python -m benchmarks.alphazero --device cuda --size 8 --networks 128x8 --batches 8192 --simulations 32 --peer
 
-A ply of all games is one search and a step; the network alone is then called as often with as many positions. With ``--peer``
-Pgx and mctx do the same on the same device, where they are installed (8x8 only): the same network, batch and simulations, in
-bfloat16 on a GPU. With ``--torch`` the search is also measured without the kernels of `models.mcts.kernels`. There is a line of
-JSON for each network and batch.
+A ply of all games is one search and one step. The network alone is measured with the same number of calls and positions. With
+``--peer`` Pgx and mctx are measured on the same device, if installed (8x8 only): the same network, batch and simulations, in
+bfloat16 on a GPU. With ``--torch`` the search is also measured without the kernels of `models.mcts.kernels`. Prints a line of JSON
+per network and batch.
 
     python -m benchmarks.alphazero --single 64,800 --size 8 --device cuda
 
-measures the search of one game instead (`models.mcts.single`): milliseconds per move with the packaged network, and beside it those
-of the batched search of one game, in turns, each with a cache or a tree of its own.
+measures the search of one game instead (`models.mcts.single`): milliseconds per move with the packaged network, in turn with the
+batched search of one game; each has its own cache or tree.
 """
 
 import argparse
@@ -53,31 +53,31 @@ def measure(
     *,
     kernels: bool = True,
 ) -> dict[str, Any]:
-    """Measure the median of *rounds*, in wall time on a GPU and processor time on a CPU; without *kernels* by torch operations."""
+    """Return medians of *rounds*, in wall time on a GPU and processor time on a CPU; without *kernels* by torch operations."""
     rules, where = Rules(size), torch.device(device)
     options = preset(size, device, games=games, simulations=simulations, max_considered_actions=16, exact=0)
     player = InferenceNetwork(ResidualNet(size, channels=channels, blocks=blocks), where)
     search, generator = make_search(player.logits_and_values, options, where), torch.Generator(where).manual_seed(1)
     state = functional.init(games, rules, seed=1, opening_plies=rules.square_count // 4, device=device)
 
-    def searched() -> None:
+    def search_and_step() -> None:
         functional.step(state, search.run(state, search.noise(games, generator)).action)
 
-    def asked(*boards: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    def network_calls(*boards: torch.Tensor) -> tuple[torch.Tensor, ...]:
         for _ in range(simulations + 1):
             logits_and_values = player.logits_and_values(*boards)
         return logits_and_values
 
-    network_alone = CudaGraphed(asked) if device == "cuda" else asked
+    network_alone = CudaGraphed(network_calls) if device == "cuda" else network_calls
     with fast_convolutions(where):
         with patch.object(tree_search, "kernels_for", tree_search.kernels_for if kernels else lambda device: None):
-            whole = _seconds(searched, where, rounds)
+            whole = _seconds(search_and_step, where, rounds)
         network = _seconds(lambda: network_alone(state.own, state.opp), where, rounds)
     return _figures(rules, games, whole, network)
 
 
 def measure_single(size: int, device: str, simulations: int, rounds: int) -> dict[str, Any]:
-    """Milliseconds per move, clocks as in `measure`: medians of *rounds* positions, in turns; the first position compiles."""
+    """Return milliseconds per move, timed as in `measure`: medians of *rounds* positions, in turn; another one before compiles."""
     rules = Rules(size)
     net, plies = ZeroAgent().load(rules).net, np.linspace(0, rules.square_count // 2, rounds + 1).astype(np.int64)
     network, host = InferenceNetwork(net, device), HostNetwork(net, device)
@@ -103,10 +103,8 @@ def measure_single(size: int, device: str, simulations: int, rounds: int) -> dic
 
 def _figures(rules: Rules, games: int, whole: float, network: float) -> dict[str, Any]:
     plies = games / whole
-    rates = {
-        "plies_per_second": plies,
-        "games_per_second": plies / (rules.square_count - 4),
-    }  # about a ply per empty square
+    games_per_second = plies / (rules.square_count - 4)  # about one ply per empty square
+    rates = {"plies_per_second": plies, "games_per_second": games_per_second}
     return {**rates, "seconds_per_ply": whole, "network_seconds": network, "outside_network": 1 - network / whole}
 
 

@@ -15,7 +15,7 @@ PLIES = "{:,.0f} plies/s".format
 
 @bench.command(name="rules")
 def rules(*, as_json: Json = False) -> None:
-    """Measure perft leaves and random plies per second, on one thread and on all."""
+    """Measure perft leaves and random plies per second, on one thread and on all threads."""
     from benchmarks import rules as speed
 
     report = Report("Rules core", "numpy", "numba", "llvmlite")
@@ -195,7 +195,7 @@ def rl(
     ratio = rates["ours"] / max(rates["dummy"], rates["subproc"])
     report.row("our vector environment", f"{rates['ours']:,.0f} steps/s", steps_per_second=rates)
     report.row("DummyVecEnv / SubprocVecEnv", f"{rates['dummy']:,.0f} / {rates['subproc']:,.0f} steps/s")
-    report.row("ours compared with the better of them", f"{ratio:.1f}x", ratio=ratio)
+    report.row("ours compared with the faster of them", f"{ratio:.1f}x", ratio=ratio)
     report.show(as_json)
 
 
@@ -267,7 +267,7 @@ def _gpu_speed(report: Report, device: str, sizes: tuple[int, ...]) -> None:
     copied, label = partial(speed.copy_bandwidth, device), "copy bandwidth (torch)"
     bandwidth = report.figure("copy_bandwidth", label, lambda value: f"{value / 1e9:,.0f} GB/s", copied)
     used = best * each / bandwidth
-    label, text = f"{each} bytes a ply x best rate", f"{best * each / 1e9:,.0f} GB/s, {used:.0%} of it"
+    label, text = f"{each} bytes per ply x best rate", f"{best * each / 1e9:,.0f} GB/s, {used:.0%} of that"
     report.row(label, text, bandwidth_share=used)
     pgx = report.measure("Pgx, where installed", partial(speed.pgx_rate, device))
     pgx_best = pgx["plies_per_second"] if isinstance(pgx, dict) else None
@@ -310,7 +310,7 @@ def server(
     *,
     games: Annotated[int, integer("Number of simultaneous games.", "--games", low=1, high=256)] = 200,
     agent: Annotated[str, text("The server's agent.", "--agent")] = "six-factor:depth=2",
-    pause: Annotated[float, number("Mean seconds before each move of a client; 0: none.")] = 0.0,
+    pause: Annotated[float, number("Mean seconds that a client waits before each move.")] = 0.0,
     workers: Annotated[int, integer("Search processes of the server; 0: one per core.", "--workers")] = 0,
     hostile: Annotated[
         int, integer("Number of clients that play while one address attacks; 0: no attack.", high=128)
@@ -338,7 +338,7 @@ def server(
         memory = speed.memory_mib(pid)
     p95, p99, longest = (figures[f"answer_{quantile}_ms"] for quantile in ("p95", "p99", "max"))
     report.row("games at once", f"{games} against {agent}, {pause:g} s between moves", **figures)
-    report.row("moves answered", f"{figures['moves']:,}, {figures['moves_per_second']:,.0f} a second")
+    report.row("moves answered", f"{figures['moves']:,}, {figures['moves_per_second']:,.0f} per second")
     report.row("answer, median", f"{figures['answer_median_ms']:.0f} ms")
     report.row("answer, 95 % / 99 % / longest", f"{p95:.0f} / {p99:.0f} / {longest:.0f} ms")
     report.row("memory of the server process", f"{memory:.0f} MiB" if memory else "unknown", server_mib=memory)

@@ -14,7 +14,7 @@ from train.labels.sampling import sample_block
 
 Boards = tuple[np.ndarray, np.ndarray]
 Solve = Callable[[np.ndarray, np.ndarray, Rules], np.ndarray]
-#: Positions that each is timed on, by empties: a few seconds' work.
+#: Positions that each solver is timed on, by empties: a few seconds of work.
 CPU_POSITIONS = {10: 100_000, 12: 40_000, 14: 6_000, 16: 800}
 GPU_POSITIONS = {10: 1_000_000, 12: 1_000_000, 14: 300_000, 16: 30_000}
 #: Empties of the positions that are compared one by one.

@@ -3,8 +3,8 @@
 ``python -m benchmarks.peers pgx|openspiel|envpool cpu|core|cuda``: plies per second of random play; ``core`` uses one core.
 
 ``python -m benchmarks.peers alphazero GAMES SIMULATIONS CHANNELS BLOCKS ROUNDS OPENING``: AlphaZero's play in Pgx and mctx. The
-network is that of `models.residual.net`, written in plain jax: as many channels, blocks and planes, in bfloat16 on a GPU; the
-plane of the opponent's moves, which Pgx does not have, is that of the own ones once more. The search is
+network is that of `models.residual.net`, written in plain jax: the same channels, blocks and planes, in bfloat16 on a GPU; the
+plane of the opponent's moves, which Pgx does not have, is a copy of that of the own moves. The search is
 ``mctx.gumbel_muzero_policy`` over Pgx's states, as in Pgx's own AlphaZero example.
 """
 
@@ -22,10 +22,10 @@ from benchmarks.timing import measured_apart, median_seconds, rate
 
 #: The modules that each peer of random play needs.
 MODULES = {"pgx": ("jax", "pgx"), "openspiel": ("pyspiel",), "envpool": ("envpool",)}
-#: Batches, and plies a run, that Pgx is measured with; the best counts.
+#: Batch sizes and plies per run of Pgx; the best rate counts.
 PGX_CPU_BATCHES = ((256, 200), (4096, 20))
 PGX_GPU_BATCHES = ((65_536, 100), (2**20, 30))
-#: Games in a batch, and steps, that EnvPool is measured with; the best counts.
+#: Batch sizes and steps of EnvPool; the best rate counts.
 ENVPOOL_BATCHES = ((64, 2000), (4096, 40))
 
 
@@ -51,7 +51,7 @@ def _random_actions(state: Any, key: Any) -> Any:
 def pgx_rate(batches: tuple[tuple[int, int], ...]) -> tuple[float, str]:
     """Pgx: a compiled scan with automatic reset and uniformly random legal actions; observation and mask are part of its state.
 
-    The best over the *batches*: games, and plies a run; and the backend that jax chose.
+    Return the best rate over the *batches* (games, plies per run), and the backend that jax chose.
     """
     import jax
     import pgx
@@ -121,7 +121,7 @@ def envpool_rate(batches: tuple[tuple[int, int], ...] = ENVPOOL_BATCHES) -> floa
     return best
 
 
-#: The network's other sizes, and the discs that 1 stands for in its value: those of `models.residual.net`.
+#: Other sizes of the network, and the discs per unit of its value, as in `models.residual.net`.
 INPUT_PLANES, HEAD_MAPS, VALUE_UNITS, VALUE_DISCS, SQUARES = 6, 32, 256, 16.0, 64
 
 
@@ -200,7 +200,7 @@ def _searched_move(simulations: int, game: Any, net: dict[str, Any], state: Any,
 
 
 def alphazero(games: int, simulations: int, channels: int, blocks: int, rounds: int, opening: int) -> dict[str, Any]:
-    """Seconds of a searched move of all games and of the network alone, medians of *rounds*; *opening*: random plies before."""
+    """Return median seconds of a searched move of all games, and of the network alone, after *opening* random plies."""
     import jax
     import jax.numpy as jnp
     import pgx
@@ -214,7 +214,7 @@ def alphazero(games: int, simulations: int, channels: int, blocks: int, rounds: 
     for ply in range(opening):
         state = step(state, _random_actions(state, jax.random.fold_in(key, ply)))
 
-    def asked(net: Any, state: Any) -> Any:  # each time other boards, or jax would ask once
+    def network_calls(net: Any, state: Any) -> Any:  # with different boards each time, or jax would call it once
         def again(_: int, state_and_total: Any) -> Any:
             boards, total = state_and_total
             logits, values = _logits_and_values(net, boards)
@@ -226,7 +226,7 @@ def alphazero(games: int, simulations: int, channels: int, blocks: int, rounds: 
         return median_seconds(lambda: jax.block_until_ready(work(*arguments)), rounds, clock)
 
     whole = seconds(jax.jit(partial(_searched_move, simulations, game)), net, state, key)
-    network = seconds(jax.jit(asked), net, state)
+    network = seconds(jax.jit(network_calls), net, state)
     return {"seconds_per_ply": whole, "network_seconds": network, "backend": jax.default_backend()}
 
 

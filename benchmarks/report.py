@@ -18,7 +18,7 @@ class Report:
         self._rows: list[tuple[str, str]] = []
 
     def measure(self, label: str, work: Callable[[], Any]) -> Any:
-        """Return the result of *work*; *label* is shown on standard error before."""
+        """Return the result of *work*, with *label* on standard error meanwhile."""
         from rich.console import Console
 
         console = Console(file=sys.stderr)
@@ -39,13 +39,13 @@ class Report:
         return value
 
     def show(self, as_json: bool, *, failed: bool = False) -> None:
-        """Print it; the command ends with status 1 if it *failed*."""
+        """Print the report; exit with status 1 if it *failed*."""
         if as_json:
             print_json(self.result)
         else:
             from rich.console import Console
 
-            width = max(len(label) + len(text) for label, text in self._rows) + 7  # with the lines between them
+            width = max(len(label) + len(text) for label, text in self._rows) + 7  # with borders and padding
             print_table(("", ""), self._rows, title=self.title, show_header=False, width=width)
             installed = ", ".join(f"{name} {version}" for name, version in self.result["versions"].items() if version)
             Console().print(f"{self.result['cpu']}; {installed}", highlight=False, soft_wrap=True)
@@ -54,5 +54,5 @@ class Report:
 
 
 def millions(unit: str, digits: int = 1) -> Callable[[float], str]:
-    """Return a function that writes a rate in millions of *unit* a second."""
+    """Return a function that formats a rate in millions of *unit* per second."""
     return lambda value: f"{value / 1e6:,.{digits}f} million {unit}/s"

@@ -1,7 +1,7 @@
 """Steps per second of PPO: MaskablePPO of stable-baselines3 with its own ``MlpPolicy`` against ``random``.
 
-``python -m benchmarks.rl VECTOR UPDATES`` runs it on our vector environment (``ours``) or on the wrappers of the single one
-(``dummy``, ``subproc``), after an update to warm up.
+``python -m benchmarks.rl VECTOR UPDATES`` runs it on our vector environment (``ours``) or on the wrappers of the single
+environment (``dummy``, ``subproc``), after a warm-up update.
 """
 
 import json

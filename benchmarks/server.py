@@ -34,13 +34,13 @@ from reversi_env import ReversiError
 
 #: Games that are played before the measurement.
 WARM_GAMES = 8
-#: Agents of the clients during an attack, and agents that are loaded by all workers before.
-GENTLE = ("random", "six-factor:time=0.1")
+#: Opponents of the clients during an attack, and agents that all workers load before.
+CLIENT_AGENTS = ("random", "six-factor:time=0.1")
 WARM_AGENTS = ("random", "six-factor:depth=1", "network:depth=1", "greedy-invincible")
 #: The header with the client's address.
 FORWARDED = "X-Forwarded-For"
 QUANTILES = {"median": 0.5, "p95": 0.95, "p99": 0.99, "max": 1.0}
-#: The attacker's address, and its simultaneous games by agent: in the long lane, in the short one, and with long solutions.
+#: The attacker's address, and its simultaneous games by agent: with long and short searches, and with long solutions.
 ATTACKER = "203.0.113.1"
 ATTACKED_AGENTS = {"network:time=5": 60, "six-factor:time=0.1": 20, "greedy-invincible:exact=18": 20}
 #: Requests of the attack, and the number of clients that repeat each: the longest analyses and texts, and a former crash.
@@ -59,7 +59,7 @@ ACCEPTED = {"median": (2.0, 0.0), "p99": (3.0, 150.0)}
 
 @contextmanager
 def running_server(*arguments: str) -> Iterator[tuple[str, int]]:
-    """Start a server with a temporary database; give its address and process id."""
+    """Start a server with a temporary database; yield its address and process id."""
     with tempfile.TemporaryDirectory() as folder:
         database = str(Path(folder) / "games.sqlite3")
         command = [sys.executable, "-P", "-m", "play", "serve", "--port", "0", "--database", database, *arguments]
@@ -104,7 +104,7 @@ def warm(url: str) -> None:
 def load_under_attack(
     url: str, clients: int, pause: float, kind: str = "", core: int | None = None, seed: int = 0
 ) -> dict[str, Any]:
-    """Return response times of *clients*, each in a game against each of `GENTLE`, and the responses to an attack of that *kind*.
+    """Return response times of *clients*, each playing each of `CLIENT_AGENTS`, and the responses to an attack of that *kind*.
 
     The server must trust a proxy on this machine. The attacker is bound to a *core*.
     """
@@ -112,7 +112,7 @@ def load_under_attack(
     peers = [Client(url, {FORWARDED: f"198.51.100.{k}"}) for k in range(clients)]
     attacking: AbstractContextManager[dict[str, int]] = attacked(url, kind, core) if kind else nullcontext({})
     with attacking as attacks:
-        answers, errors, seconds = asyncio.run(_all_games(peers, GENTLE, pause, seed))
+        answers, errors, seconds = asyncio.run(_all_games(peers, CLIENT_AGENTS, pause, seed))
     return {
         "kind": kind,
         "core": core,
@@ -122,20 +122,21 @@ def load_under_attack(
         "errors": len(errors),
         "first_errors": errors[:3],
         "agents": {
-            agent: {"moves": len(times), **_quantiles(times)} for agent, times in zip(GENTLE, answers, strict=True)
+            agent: {"moves": len(times), **_quantiles(times)}
+            for agent, times in zip(CLIENT_AGENTS, answers, strict=True)
         },
         "attack": attacks,
         **_lags(client),
     }
 
 
-def exceeded(attack: dict[str, Any], calm: dict[str, Any]) -> list[str]:
+def exceeded(attack: dict[str, Any], baseline: dict[str, Any]) -> list[str]:
     """Return the quantiles under an attack that are above the accepted ones."""
     return [
-        f"{agent} {name} {times[f'answer_{name}_ms']:.0f} ms, {calm['agents'][agent][f'answer_{name}_ms']:.0f} without"
+        f"{agent} {name} {times[f'answer_{name}_ms']:.0f} ms, {baseline['agents'][agent][f'answer_{name}_ms']:.0f} without"
         for agent, times in attack["agents"].items()
         for name, (factor, least) in ACCEPTED.items()
-        if times[f"answer_{name}_ms"] > max(factor * calm["agents"][agent][f"answer_{name}_ms"], least)
+        if times[f"answer_{name}_ms"] > max(factor * baseline["agents"][agent][f"answer_{name}_ms"], least)
     ]
 
 
@@ -169,7 +170,7 @@ def stolen_seconds() -> float:
 
 
 async def _warm(client: Client, agent: str) -> None:
-    """Play enough games at once that every worker has loaded its kernels."""
+    """Play enough games at once for every worker to load its kernels."""
     alone = asyncio.Barrier(WARM_GAMES)
     games = (_one_game(client, agent, 0.0, random.Random(n), [], alone) for n in range(WARM_GAMES))
     await asyncio.gather(*games)
@@ -190,7 +191,7 @@ async def _all_games(
         which, generator = number % len(agents), random.Random(f"{seed} {number}")
         try:
             await _one_game(client, agents[which], pause, generator, answers[which], ready)
-        except Exception as error:  # whatever it was, it is an error of the server or of this machine
+        except Exception as error:  # any error is one of the server or of this machine
             errors.append(repr(error))
             await ready.abort()
 
@@ -202,7 +203,7 @@ async def _all_games(
 
 @asynccontextmanager
 async def _joined(client: Client, agent: str) -> AsyncIterator[Any]:
-    """Give the connection of the black player of a new game against *agent*."""
+    """Yield the connection of the black player of a new game against *agent*."""
     players = {"white": {"kind": "agent", "agent": agent}}
     created = await asyncio.to_thread(client.ask, "POST", "/api/games", players)
     async with _connected(client, created, "black") as connection:
@@ -260,7 +261,7 @@ def _lags(client: Client) -> dict[str, float]:
 
 # --- in the process that attacks ------------------------------------------------------------------
 
-#: Talks over a connection, and yields what came of it.
+#: Sends requests over a connection, and yields their outcomes.
 Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], AsyncIterator[str]]
 
 
@@ -274,7 +275,7 @@ async def attack(url: str, kind: str) -> Counter[str]:
         tasks += [_play_forever(client, agent, outcomes) for agent, count in agents for _ in range(count)]
     elif kind == "messages":
         created = [client.ask("POST", "/api/games", {}) for _ in range(2)]
-        tasks = [_speak_forever(client, created[n % 2], n, outcomes) for n in range(376)]
+        tasks = [_send_forever(client, created[n % 2], n, outcomes) for n in range(376)]
     else:
         talk, count = {
             "gets": (_get, 200),
@@ -284,7 +285,7 @@ async def attack(url: str, kind: str) -> Counter[str]:
         }[kind]
         tasks = [_talk_forever(client, talk, outcomes) for _ in range(count)]
     running = [asyncio.create_task(task) for task in tasks]
-    await asyncio.sleep(2)  # until it is under way
+    await asyncio.sleep(2)  # until all tasks have begun
     print("attacking", flush=True)
     await asyncio.to_thread(sys.stdin.read)
     for task in running:
@@ -343,7 +344,7 @@ async def _get(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> As
 
 
 async def _review(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> AsyncIterator[str]:
-    """Share reviews that are nested deep, and read those that are accepted."""
+    """Share deeply nested reviews, and read those that are accepted."""
     while True:
         depth = random.choice((60, 64, 320, 350, 1_000))
         nested = '[{"move":"a1","variations":[' * depth + '[{"move":"a1"}]' + "]}]" * depth
@@ -359,9 +360,9 @@ async def _create(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
         status, content = await _request(reader, writer, "POST", "/api/games", b"{}")
         yield f"create {status}"
         if status == 201:
-            made = json.loads(content)
-            path = f"/api/games/{made['game']}/resign"
-            yield f"resign {(await _request(reader, writer, 'POST', path, token=made['tokens']['black']))[0]}"
+            game = json.loads(content)
+            path = f"/api/games/{game['game']}/resign"
+            yield f"resign {(await _request(reader, writer, 'POST', path, token=game['tokens']['black']))[0]}"
 
 
 async def _stall(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> AsyncIterator[str]:
@@ -371,8 +372,8 @@ async def _stall(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
     yield f"upload {(await reader.readline()).split()[1].decode()}"
 
 
-async def _speak_forever(client: Client, created: dict[str, Any], number: int, outcomes: Counter[str]) -> None:
-    """Send messages to one of the attacker's games, and requests to take back that all its connections hear of."""
+async def _send_forever(client: Client, created: dict[str, Any], number: int, outcomes: Counter[str]) -> None:
+    """Send messages to one of the attacker's games, and take-back requests, which are sent to all its connections."""
     role, messages = ("black", "white", "spectator")[number % 3], cycle(('{"type":"ping"}', '{"type":"undo"}', "x"))
     while True:
         try:

@@ -1,4 +1,4 @@
-"""Rates (the best of several runs after one to warm up), and measurements in other processes."""
+"""Rates (the best of several runs after a warm-up run), and measurements in other processes."""
 
 import json
 import os
@@ -18,7 +18,7 @@ def rate(work: Callable[[], int], repeats: int) -> float:
 
 
 def best_rates(works: Mapping[str, Callable[[], int]], repeats: int) -> dict[str, float]:
-    """Return the best rate of each work after a run to warm up; they run in turn, so that all meet the same load."""
+    """Return the best rate of each work after a warm-up run. The works run in turn, under the same load."""
     for work in works.values():
         work()
     rates = dict.fromkeys(works, 0.0)

@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from statistics import median
 from time import process_time
@@ -35,8 +35,9 @@ class Checkout:
 
         assert self._process.stdin
         assert self._process.stdout
-        self._process.stdin.write(json.dumps(request) + "\n")
-        self._process.stdin.flush()
+        with suppress(BrokenPipeError):  # it has failed, which the missing answer shows
+            self._process.stdin.write(json.dumps(request) + "\n")
+            self._process.stdin.flush()
         line = self._process.stdout.readline()
         if not line:
             raise ReversiError(f"checkout {str(self.folder)!r} failed: expected one that searches {request}")
@@ -52,7 +53,7 @@ def subjects() -> dict[str, list[dict[str, Any]]]:
     from benchmarks.search import ffo_problems, midgame_positions
     from reversi_env import Position, Rules
 
-    def asked(positions: list[Position], evaluator: str | None, depth: int | None) -> list[dict[str, Any]]:
+    def requests(positions: list[Position], evaluator: str | None, depth: int | None) -> list[dict[str, Any]]:
         return [
             {"size": one.rules.size, "variant": one.rules.variant, "boards": [one.own, one.opp]}
             | {"evaluator": evaluator, "depth": depth}
@@ -61,13 +62,13 @@ def subjects() -> dict[str, list[dict[str, Any]]]:
 
     reversed_game, ffo = Rules(variant="reversed"), [problem.position for problem in ffo_problems()]
     return {
-        f"midgame, network to depth {DEPTH}": asked(midgame_positions(), "network", DEPTH),
-        f"… reversed, network to depth {DEPTH}": asked(midgame_positions(rules=reversed_game), "network", DEPTH),
-        f"… 6x6, network to depth {DEPTH}": asked(midgame_positions(rules=Rules(6), longest=20), "network", DEPTH),
-        f"… six-factor to depth {DEPTH}": asked(midgame_positions(), "six-factor", DEPTH),
-        "FFO 40-44": asked(ffo, None, None),
-        "FFO 40-44, moves ordered by the network": asked(ffo, "network", None),
-        f"reversed, {EMPTIES} empties": asked(
+        f"midgame, network to depth {DEPTH}": requests(midgame_positions(), "network", DEPTH),
+        f"… reversed, network to depth {DEPTH}": requests(midgame_positions(rules=reversed_game), "network", DEPTH),
+        f"… 6x6, network to depth {DEPTH}": requests(midgame_positions(rules=Rules(6), longest=20), "network", DEPTH),
+        f"… six-factor to depth {DEPTH}": requests(midgame_positions(), "six-factor", DEPTH),
+        "FFO 40-44": requests(ffo, None, None),
+        "FFO 40-44, moves ordered by the network": requests(ffo, "network", None),
+        f"reversed, {EMPTIES} empties": requests(
             midgame_positions(8, reversed_game, 60 - EMPTIES, 60 - EMPTIES), "network", None
         ),
     }
@@ -88,7 +89,7 @@ def two_checkouts(other: Path) -> Iterator[tuple[Checkout, Checkout]]:
 
 
 def compared(checkouts: tuple[Checkout, Checkout], requests: list[dict[str, Any]], rounds: int) -> dict[str, Any]:
-    """Return ratios of our results to theirs for *requests*, searched *rounds* times in turn, after one to warm up."""
+    """Return ratios of our results to theirs for *requests*, searched *rounds* times in turn, after a warm-up."""
     ours, theirs = checkouts
     for checkout in checkouts:
         checkout.ask(requests[0])

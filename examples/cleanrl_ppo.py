@@ -1,4 +1,4 @@
-"""PPO in CleanRL's manner on the tensor environment, games and all on one device: both sides are one network, gamma is -1.
+"""PPO in the style of CleanRL on the tensor environment, all on one device: one network plays both sides, gamma is -1.
 
 Arguments: steps, games. On a GPU try 200000000 32768; `reversi train ppo --device cuda` adds snapshots and checkpoints.
 """
@@ -15,10 +15,10 @@ from reversi_env.envs import TorchVectorEnv
 from train import score_policy
 
 total_steps, num_envs, num_steps = *map(int, [*sys.argv[1:], *(200_000, 256)[len(sys.argv) - 1 :]]), 32
-learning_rate, gamma, gae_lambda, epochs, minibatches, clip, entropy_weight = 1e-3, -1.0, 0.95, 2, 16, 0.2, 0.01
+learning_rate, gamma, gae_lambda, epochs, minibatches, clip, entropy_coef = 1e-3, -1.0, 0.95, 2, 16, 0.2, 0.01
 torch.set_num_threads(1)
 torch.manual_seed(1)
-envs = TorchVectorEnv(num_envs, size=6, opening_plies=2)  # on the GPU where there is one
+envs = TorchVectorEnv(num_envs, size=6, opening_plies=2)  # on the GPU if there is one
 device, squares = envs.device, envs.rules.square_count
 
 
@@ -45,13 +45,19 @@ for _ in range(rollouts):
         for _ in range(num_steps):
             policy, value = agent(boards, mask)
             action = policy.sample()
-            kept = boards.clone(), mask.clone(), action, policy.log_prob(action), value  # the next step overwrites them
+            transition = (
+                boards.clone(),
+                mask.clone(),
+                action,
+                policy.log_prob(action),
+                value,
+            )  # the step overwrites both
             boards, reward, terminated, _, _ = envs.step(action)
-            steps.append((*kept, reward.clone(), terminated.float()))
+            steps.append((*transition, reward.clone(), terminated.float()))
         next_value, advantage, advantages = agent(boards, mask)[1], torch.zeros(num_envs, device=device), []
         for *_, value, reward, done in reversed(steps):
-            following = gamma * (1 - done)  # the next value is the other side's: gamma turns it round
-            advantage = reward + following * (next_value + gae_lambda * advantage) - value
+            discount = gamma * (1 - done)  # the next value is the other side's: gamma negates it
+            advantage = reward + discount * (next_value + gae_lambda * advantage) - value
             next_value, advantages = value, [advantage, *advantages]
     columns = [torch.stack(column).flatten(0, 1) for column in zip(*steps, strict=True)][:5]
     columns.append(torch.stack(advantages).flatten())
@@ -61,10 +67,10 @@ for _ in range(rollouts):
             policy, value = agent(b_boards, b_mask)
             ratio = (policy.log_prob(b_action) - b_log_prob).exp()
             scaled = (b_advantage - b_advantage.mean()) / (b_advantage.std() + 1e-8)
-            gain = torch.minimum(scaled * ratio, scaled * ratio.clamp(1 - clip, 1 + clip)).mean()
-            error = (value - b_value - b_advantage).square().mean()
+            objective = torch.minimum(scaled * ratio, scaled * ratio.clamp(1 - clip, 1 + clip)).mean()
+            value_loss = (value - b_value - b_advantage).square().mean()
             optimizer.zero_grad()
-            (0.5 * error - gain - entropy_weight * policy.entropy().mean()).backward()
+            (0.5 * value_loss - objective - entropy_coef * policy.entropy().mean()).backward()
             nn.utils.clip_grad_norm_(agent.parameters(), 0.5)
             optimizer.step()
 print(f"{rollouts * num_envs * num_steps / (time.perf_counter() - began):,.0f} steps/s, {num_envs} games on {device}")

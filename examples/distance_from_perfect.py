@@ -1,6 +1,6 @@
-"""Train MaskablePPO by self-play, and see how many discs it loses per game against perfect play: python … [steps] [size] [games]
+"""Train MaskablePPO by self-play, and measure how many discs it loses per game against perfect play.
 
-Needs the extra `rl`. The default takes about five minutes of training on 6x6, and some minutes to judge games.
+Arguments: steps, size, games. Needs the extra `rl`. By default it trains for about five minutes on 6x6, and plays for some minutes.
 """
 
 import sys

@@ -1,7 +1,7 @@
 """Self-play episodes of a neural baseline as a Minari dataset, for offline RL and imitation.
 
-Arguments: episodes, the dataset's name. Observations are dicts with the action mask. Both sides' moves follow each other in one
-episode, as in the environment's two-player mode: a reward is that of the player who moved.
+Arguments: episodes, dataset name. Observations are dicts with the action mask. An episode has the moves of both sides, as in the
+environment's two-player mode: a reward is that of the player who moved.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""One game of the PettingZoo environment, both players at random."""
+"""One game of the PettingZoo environment, both players moving at random."""
 
 from reversi_env.envs import pettingzoo as aec
 

@@ -1,6 +1,6 @@
 """PettingZoo's tutorial "SB3: Action Masked PPO for Connect Four" with the environment's name changed, and gamma=-1.
 
-One model plays both agents in turns, so the next observation's value is the other agent's: gamma=-1 turns it round. (With the
+One model plays both agents in turn, so the value of the next observation is the other agent's: gamma=-1 negates it. (With the
 tutorial's 0.99 nothing is learnt.) Argument: steps.
 """
 

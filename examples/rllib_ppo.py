@@ -1,6 +1,6 @@
 """Ray RLlib: PPO over its PettingZoo wrapper, both agents one module that masks illegal moves. Argument: training iterations.
 
-RLlib gives every agent an episode of its own moves, so gamma is 1 here, and each is rewarded at its end.
+RLlib gives every agent an episode of its own moves with the reward at its end, so gamma is 1 here.
 """
 
 import sys
@@ -25,7 +25,7 @@ iterations = int(sys.argv[1]) if len(sys.argv) > 1 else 20
 
 
 class MaskedModule(TorchRLModule, ValueFunctionAPI):
-    """A small network whose illegal moves are never drawn."""
+    """A small network that masks illegal moves."""
 
     def setup(self):
         squares = self.action_space.n - 1
@@ -34,8 +34,8 @@ class MaskedModule(TorchRLModule, ValueFunctionAPI):
 
     def _forward(self, batch, **_):
         boards, mask = (batch[Columns.OBS][name] for name in ("observation", "action_mask"))
-        numbers = self.actor(self.body(boards.flatten(1).float()))
-        return {Columns.ACTION_DIST_INPUTS: numbers.masked_fill(mask == 0, -1e9)}
+        logits = self.actor(self.body(boards.flatten(1).float()))
+        return {Columns.ACTION_DIST_INPUTS: logits.masked_fill(mask == 0, -1e9)}
 
     def compute_values(self, batch, embeddings=None):
         return self.critic(self.body(batch[Columns.OBS]["observation"].flatten(1).float())).squeeze(-1)
@@ -59,10 +59,10 @@ module = algorithm.get_module("both")
 
 
 def policy(boards, masks):
-    shown = {"observation": torch.as_tensor(boards), "action_mask": torch.as_tensor(masks)}
+    observations = {"observation": torch.as_tensor(boards), "action_mask": torch.as_tensor(masks)}
     with torch.no_grad():
-        found = module.forward_inference({Columns.OBS: shown})[Columns.ACTION_DIST_INPUTS]
-    return np.asarray(found.argmax(1))
+        logits = module.forward_inference({Columns.OBS: observations})[Columns.ACTION_DIST_INPUTS]
+    return np.asarray(logits.argmax(1))
 
 
 print(score_policy(policy, Rules(4)))

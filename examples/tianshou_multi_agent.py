@@ -1,6 +1,6 @@
 """Tianshou's multi-agent example (DQN and tic-tac-toe) with the environment's name changed, both agents one learner.
 
-Turns strictly alternate: two steps on it is the same agent's turn, so returns are over two steps. Argument: steps.
+Turns strictly alternate: after two steps the same agent is to move, so returns are over two steps. Argument: steps.
 """
 
 import sys

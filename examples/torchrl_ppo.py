@@ -1,6 +1,6 @@
-"""TorchRL: its PPO loss, advantages and masked policy on the vector environment, both sides one network, gamma=-1. Argument: steps.
+"""TorchRL: its PPO loss, advantages and masked policy on the vector environment; one network plays both sides.
 
-TorchRL resets games itself: autoreset_mode="DISABLED". Masks are in the observations.
+Argument: steps. gamma is -1. TorchRL resets games itself: autoreset_mode="DISABLED". Masks are in the observations.
 """
 
 import sys
@@ -28,8 +28,8 @@ env = GymWrapper(
 )
 
 
-class Numbers(nn.Module):
-    """Planes of discs to *outputs* numbers."""
+class Mlp(nn.Module):
+    """A network from planes of discs to *outputs* values."""
 
     def __init__(self, outputs):
         super().__init__()
@@ -37,11 +37,11 @@ class Numbers(nn.Module):
         self.head = nn.Linear(128, outputs)
 
     def forward(self, observation, mask=None):
-        numbers = self.head(self.layers(observation.flatten(-3).float()))
-        return numbers if mask is None else (numbers, mask.bool())
+        outputs = self.head(self.layers(observation.flatten(-3).float()))
+        return outputs if mask is None else (outputs, mask.bool())
 
 
-network = TensorDictModule(Numbers(squares + 1), ["observation", "action_mask"], ["logits", "mask"])
+network = TensorDictModule(Mlp(squares + 1), ["observation", "action_mask"], ["logits", "mask"])
 actor = ProbabilisticActor(
     network,
     in_keys=["logits", "mask"],
@@ -49,17 +49,17 @@ actor = ProbabilisticActor(
     distribution_class=MaskedOneHotCategorical,
     return_log_prob=True,
 )
-critic = ValueOperator(Numbers(1), in_keys=["observation"])
+critic = ValueOperator(Mlp(1), in_keys=["observation"])
 advantages = GAE(gamma=-1.0, lmbda=0.95, value_network=critic, vectorized=False)
-loss_of = ClipPPOLoss(actor, critic, clip_epsilon=0.2, entropy_coeff=0.01)
-optimiser = torch.optim.Adam(loss_of.parameters(), 1e-3)
+loss_module = ClipPPOLoss(actor, critic, clip_epsilon=0.2, entropy_coeff=0.01)
+optimiser = torch.optim.Adam(loss_module.parameters(), 1e-3)
 for batch in Collector(env, actor, frames_per_batch=games * plies, total_frames=steps):
     for _ in range(3):
         with torch.no_grad():
             advantages(batch)
         rows = batch.reshape(-1)
         for part in torch.randperm(len(rows)).split(512):
-            losses = loss_of(rows[part])
+            losses = loss_module(rows[part])
             optimiser.zero_grad()
             sum(losses[name] for name in ("loss_objective", "loss_critic", "loss_entropy")).backward()
             optimiser.step()
@@ -67,8 +67,8 @@ for batch in Collector(env, actor, frames_per_batch=games * plies, total_frames=
 
 def policy(boards, masks):
     with torch.no_grad():
-        numbers, legal = network.module(torch.as_tensor(boards), torch.as_tensor(masks))
-    return numbers.masked_fill(~legal, -torch.inf).argmax(1).numpy()
+        logits, legal = network.module(torch.as_tensor(boards), torch.as_tensor(masks))
+    return logits.masked_fill(~legal, -torch.inf).argmax(1).numpy()
 
 
 print(score_policy(policy, Rules(4)))

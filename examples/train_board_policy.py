@@ -1,6 +1,6 @@
 """MaskablePPO with the board network against an opponent of your choice; a minute on one core.
 
-Arguments: steps, and a file for the policy if it is to be kept.
+Arguments: steps, and optionally a file for the policy.
 """
 
 import sys
@@ -16,7 +16,7 @@ from train.evaluation.ladder import Ladder
 from train.rl.board_policy import BoardPolicy
 from train.rl.vec_env import ReversiVecEnv
 
-torch.set_num_threads(1)  # so small a network is not worth two
+torch.set_num_threads(1)  # a second thread does not speed up so small a network
 steps = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
 rules = Rules(6)
 
@@ -32,7 +32,7 @@ net = model.policy.net
 standing = Ladder(rules, games=200, baselines=("random", "greedy")).measure(ZeroPlayer(net, rules))
 for name, score in standing.scores.items():
     print(f"{score.games} games against {name}: score {score.score:.1%}")
-if len(sys.argv) > 2:  # a file for the agent
+if len(sys.argv) > 2:  # a file for the policy
     path = Path(sys.argv[2])
     path.write_bytes(SavedResidual(rules, net, {"steps": model.num_timesteps}).to_bytes())
     print(f"play it: reversi play --agent rl:{path} --size {rules.size}")

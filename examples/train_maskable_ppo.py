@@ -1,4 +1,4 @@
-"""MaskablePPO learns 6x6 by self-play, both sides one model, and is measured: a minute and a half on one core.
+"""MaskablePPO learns 6x6 by self-play, with one model for both sides, and is evaluated: a minute and a half on one core.
 
 Turns strictly alternate, passes included, so gamma=-1 makes a stock PPO a negamax learner. Argument: steps.
 """
@@ -11,7 +11,7 @@ from sb3_contrib import MaskablePPO
 from reversi_env import Rules
 from train import ReversiVecEnv, score_policy
 
-torch.set_num_threads(1)  # so small a network is not worth two
+torch.set_num_threads(1)  # a second thread does not speed up so small a network
 steps = int(sys.argv[1]) if len(sys.argv) > 1 else 300_000
 
 env = ReversiVecEnv(64, size=6, opponent=None, observation="flat")

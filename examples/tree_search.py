@@ -1,4 +1,4 @@
-"""Our own batched tree search over pure states: 64 games at once against random moves, by a network that knows only disc counts.
+"""The batched tree search over pure states, in 64 games at once against random moves, with disc counts in place of a network.
 
 Argument: simulations per move. On a GPU the same code searches thousands of games; `reversi train alphazero`
 trains a network with it.

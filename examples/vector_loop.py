@@ -1,4 +1,4 @@
-"""A thousand games at once, one agent playing both sides: plies a second with observations and masks."""
+"""A thousand games at once, one agent playing both sides: plies per second with observations and masks."""
 
 import time
 
@@ -9,7 +9,7 @@ import reversi_env  # noqa: F401 - registers the ids
 envs = gymnasium.make_vec("Reversi-v0", num_envs=1024, opponent=None)
 observations, infos = envs.reset(seed=7)
 steps, finished = 500, 0
-envs.step(envs.unwrapped.sample_legal())  # compiled by now
+envs.step(envs.unwrapped.sample_legal())  # compiles
 began = time.perf_counter()
 for _ in range(steps):
     actions = envs.unwrapped.sample_legal()  # your policy: actions from observations and infos["action_mask"]

@@ -1,5 +1,5 @@
-"""Studies: questions about the game and about ways to search and train, answered by measuring. See README.md beside this file.
+"""Studies: measurements of the game, of evaluators and of searches. See README.md in this folder.
 
 A study is a module with options (`studies.options`), ``measure(options, progress) -> dict`` for programs and
-``section(dicts) -> Section`` for people. Its command is made from the options. `document` lists those of docs/lab/experiments.md.
+``section(dicts) -> Section`` for people. Its command is made from the options. `studies.page` lists all experiments.
 """

@@ -1,7 +1,7 @@
 """The commands of `reversi experiment` and `reversi measure`: studies, measured and shown.
 
-`experiment`: the measurements of five reports repeated. `measure`: evaluators by the search depth that they allow, and players in
-solved endgames. A study is loaded when its command runs.
+`experiment` repeats the measurements of five reports; `measure` measures evaluators by the search depth that they allow, and
+players in solved endgames. A study is imported when its command runs.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ RegretChoice: Any = options_of(EndgameOptions)
 
 DepthChoice: Any = options_of(options.DepthOptions)
 
-#: By name, every experiment: its options, its module in `studies`, and its help.
+#: Every experiment by its name: its options, its module in `studies`, and its help.
 EXPERIMENTS: dict[str, tuple[type[options.StudyOptions], str, str]] = {
     "breadth": (options.BreadthOptions, "game_tree.breadth", "Legal moves by round in random play."),
     "000": (options.GammaOptions, "reports.report_000", "Report 000: weight γ of position-stability, and two tables."),
@@ -60,7 +60,7 @@ EXPERIMENTS: dict[str, tuple[type[options.StudyOptions], str, str]] = {
 
 
 def _experiment(name: str) -> Callable[..., None]:
-    """Return the command of an experiment, which is loaded when the command runs."""
+    """Return the command of an experiment, whose module is imported when the command runs."""
     kind, module, _ = EXPERIMENTS[name]
 
     def command(*, chosen: Any = NOTHING, plot: Plot = None, as_json: Json = False) -> None:
@@ -82,15 +82,15 @@ def show(
     as_json: bool,
     plot: Path | None,
 ) -> None:
-    """Measure, then print the result as JSON or as tables, and write the figure if it is asked for."""
+    """Measure, then print the result as JSON or as tables, and write the plot if requested."""
     from play.interrupt import abandonable
     from studies.sections import provenance
     from train.jobs.provenance import cpu_name
 
     checked_plot(plot)
     with exit_on_interrupt("reversi: interrupted"), progress_bar() as progress:
-        made_with = provenance(cpu_name())  # before the run: the code may change while it lasts
-        result = abandonable(lambda: measure(chosen, progress)) | made_with
+        origin = provenance(cpu_name())  # before the run: the code may change while it lasts
+        result = abandonable(lambda: measure(chosen, progress)) | origin
     report = section([result])
     if plot is not None and report.figures:
         report.figures[0].save(plot)
@@ -108,8 +108,8 @@ def everything(
 ) -> None:
     """Measure everything and write the results into docs/lab/experiments.md.
 
-    Takes some minutes. Every experiment is written when it is done; --only
-    repeats one, or those that are missing.
+    Takes some minutes. The results of each experiment are written when it is
+    done; --only repeats some experiments.
     """
     from play.interrupt import abandonable
     from reversi_env.errors import ReversiError, require

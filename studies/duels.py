@@ -24,7 +24,7 @@ def duel(player_a: BatchPlayer, player_b: BatchPlayer, rules: Rules, games: int,
 
 
 def player(name: str | Formula, rules: Rules, depth: int = 1, exact: int = 0) -> BatchPlayer:
-    """Return ``random``, or an evaluator that searches; with *exact*, either plays the last squares perfectly."""
+    """Return the random player, or one that searches with an evaluator; with *exact*, it plays the last squares perfectly."""
     if name == "random":
         return RandomPlayer(rules) if not exact else RandomEndgamePlayer(rules, exact)
     return EvaluatorPlayer(name, rules, depth, exact=exact)
@@ -61,7 +61,7 @@ def discs(result: Row) -> str:
 
 
 def pooled(results: Sequence[Row]) -> dict[str, Any]:
-    """Return the results of several duels together, all games with the same weight."""
+    """Return the combined results of several duels, with the same weight for every game."""
     games = sum(one["games"] for one in results)
     summed = {key: sum(one[key] for one in results) for key in ("games", "wins", "draws", "losses")}
     share = [one["games"] / games for one in results]

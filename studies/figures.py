@@ -1,4 +1,4 @@
-"""Figures as data: panels with series of values, all drawn in the same way."""
+"""Figures as data: panels with series of values, drawn in one style."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -52,7 +52,7 @@ class Panel:
 def figure(
     name: str, caption: str, panels: Sequence[Panel], height: float = HEIGHT, *, share_y: bool = False
 ) -> Figure:
-    """Return a figure of panels side by side; equal legends are drawn once, below them."""
+    """Return a figure of panels side by side; if their legends are equal, one is drawn below them."""
 
     def draw(canvas: Any) -> None:
         axes = charts.panels(canvas, len(panels), tuple(panel.title for panel in panels), share_y=share_y)

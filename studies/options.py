@@ -7,15 +7,15 @@ from reversi_env.errors import TrainError
 from reversi_env.options import GameOptions, option, option_fields
 from reversi_env.rules import Variant
 
-#: Groups of random games; the spread between groups gives the standard error.
+#: Number of groups of random games; the spread between groups gives the standard error.
 GAME_GROUPS = 100
 
 
 @dataclass(frozen=True)
 class StudyOptions(GameOptions):
-    """Options of a study, in the order of the command's."""
+    """Options of a study, in the order of its command."""
 
-    #: The command after ``reversi``, an argument of the class.
+    #: The command after ``reversi``; the class argument *study*.
     study: ClassVar[str]
 
     def __init_subclass__(cls, study: str = "") -> None:
@@ -26,7 +26,7 @@ class StudyOptions(GameOptions):
         words = ["reversi", self.study]
         for one in option_fields(type(self)):  # type: ignore[arg-type]  # mypy: no Hashable of a frozen class's type
             value, name = getattr(self, one.name), f"--{one.name.replace('_', '-')}"
-            if not one.help:  # evaluators: they stand by themselves
+            if not one.help:  # the names of evaluators are arguments
                 words[2:2] = value
             else:
                 words += [name, "-".join(map(str, value)) if one.is_tuple else str(value)]
@@ -48,7 +48,7 @@ class BreadthOptions(StudyOptions, study="experiment breadth"):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.games < GAME_GROUPS or self.games % GAME_GROUPS:
-            raise TrainError(f"games={self.games}: expected a multiple of {GAME_GROUPS}, whose groups tell the error")
+            raise TrainError(f"games={self.games}: expected a multiple of {GAME_GROUPS}, the number of groups")
 
 
 @dataclass(frozen=True)
@@ -92,9 +92,9 @@ class PlyOptions(StudyOptions, study="experiment 003"):
 
 @dataclass(frozen=True)
 class PruningOptions(StudyOptions, study="experiment 004"):
-    """Which game; random games that positions are taken from, one a round; the deepest search with pruning."""
+    """Which game; random games that positions are taken from, one per round; the deepest search with pruning."""
 
-    games: int = option(4, "Random games that positions are taken from.", low=1)
+    games: int = option(4, "Random games, with a position from each round.", low=1)
     depth: int = option(7, "Deepest search, in plies.", low=3, high=10)
     seed: int = option(0, "Random seed.", low=0)
 
@@ -115,8 +115,8 @@ class LabelTuningOptions(StudyOptions, study="experiment tuning"):
 class DepthOptions(StudyOptions, study="measure depth"):
     """Which evaluators, by default the published ones; positions; seconds and plies of a search; the baseline and games.
 
-    Plies gained are measured at ``play_depth``: the evaluator searches so deep, the baseline deeper and deeper until it is
-    as good (or the other way round).
+    Plies gained are measured at ``play_depth``: the evaluator searches to this depth, and the baseline ever deeper until both
+    score equally (or the other way round).
     """
 
     names: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""All experiments of ``docs/lab/experiments.md``: their settings, and the part of the page that has their results."""
+"""All experiments of ``docs/lab/experiments.md``: their settings, and the update of their results in the page."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from studies.sections import Section, provenance
 from train.jobs.logs import Progress, no_progress
 
 FIGURES = "experiments"
-#: The lines around the results of a study; what is between them is written by `update_page`.
+#: The lines around the results of a study; `update_page` writes what is between them.
 BEGIN, END = "<!-- results: {} -->\n", "<!-- end -->"
 
 
@@ -57,8 +57,8 @@ def run_all(
         shown = partial(_show_within, progress, f"{experiment.name} ({number} of {len(chosen)})")
         results = []
         for options in experiment.runs:
-            made_with = provenance(machine)  # before the run: the code may change while it lasts
-            results.append(experiment.study.measure(options, shown) | made_with)
+            origin = provenance(machine)  # before the run: the code may change while it lasts
+            results.append(experiment.study.measure(options, shown) | origin)
         update_page(path, experiment.study.section(results))
     return path
 
@@ -68,7 +68,7 @@ def _show_within(progress: Progress, name: str, task: str, done: int, total: int
 
 
 def update_page(path: Path, section: Section) -> None:
-    """Write the results of a study between its lines of the page, and its figures; the rest of the page stays."""
+    """Write the results of a study between its two lines of the page, and write its figures."""
     figures = path.parent / FIGURES
     figures.mkdir(parents=True, exist_ok=True)
     for figure in section.figures:

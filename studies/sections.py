@@ -14,15 +14,15 @@ from train.charts import Figure
 from train.jobs.provenance import commit
 
 Row = Mapping[str, Any]
-#: Results of `measure`, one for each game.
+#: Results of `measure`, one per game (board size and variant).
 Results = Sequence[Row]
 #: What a column shows of a row: a format string with the row's keys, or a function.
 Cell = str | Callable[[Row], str]
 #: The page that defines the columns.
 PAGE = "docs/lab/experiments.md"
-#: A hyphen before a number that stands for itself.
+#: A hyphen that is a minus sign.
 _MINUS = re.compile(r"(?<![\w–-])-(?=\d)")
-#: Characters that the first column of a table and the headings of the others may have on one line of a terminal.
+#: Maximum width of the first column, and of a line of the other headings, in characters.
 NAME_WIDTH, HEADING_WIDTH = 26, 8
 
 
@@ -40,7 +40,7 @@ class Table:
         return "\n".join([f"*{self.title}*", "", *lines])
 
     def show(self) -> None:
-        """Print it; numbers are never broken, so a line may be longer than the terminal is wide."""
+        """Print the table; numbers are never wrapped, so a line may be longer than the terminal is wide."""
         widths = [max(map(len, cells), default=0) for cells in zip(*self.rows, strict=True)]
         headings = [
             textwrap.fill(name, max(width, HEADING_WIDTH), break_long_words=False)
@@ -107,12 +107,12 @@ def report(name: str) -> Callable[[Callable[[Results], Iterator[Block]]], Callab
 
 
 def provenance(machine: str) -> dict[str, str | None]:
-    """Return the present commit, machine and date."""
+    """Return the current commit, *machine* and date."""
     return {"commit": commit("studies"), "machine": machine, "date": f"{datetime.now(UTC):%Y-%m-%d}"}
 
 
 def _setting(results: Results) -> str:
-    """Name the commit, machine and date of the runs; those that differ are all named."""
+    """Return the machine, date and commit of the runs; if they differ, all of them."""
     runs = dict.fromkeys(
         f"{one['machine']}, {one['date']}, commit {(one['commit'] or 'unknown')[:7]}"
         + " with changes" * str(one["commit"]).endswith("-dirty")
@@ -137,7 +137,7 @@ def game_name(result: Row) -> str:
 
 
 def with_error(value: float, standard_error: float | None, digits: int = 3) -> str:
-    """Return a value with half the width of its 95 % interval, 1.96 standard errors; alone if there is none.
+    """Return a value with half the width of its 95 % interval (1.96 standard errors), if there is a standard error.
 
     A width of 0, from observations that are all equal, says nothing about the error and is not printed.
 
@@ -151,7 +151,7 @@ def with_error(value: float, standard_error: float | None, digits: int = 3) -> s
 
 
 def with_interval(value: float, interval: Sequence[float] | None, digits: int = 3, factor: float = 1) -> str:
-    """Return a value and, in brackets, its 95 % interval, all times *factor*; alone if there is none."""
+    """Return a value and, in brackets, its 95 % interval, if there is one; all are multiplied by *factor*."""
     ends = "" if interval is None else f" ({'–'.join(f'{factor * end:.{digits}f}' for end in interval)})"
     return f"{factor * value:.{digits}f}{ends}"
 
@@ -171,5 +171,5 @@ def count_cell(key: str) -> Cell:
 
 
 def count(value: float) -> str:
-    """Return a number with a decimal below 100, and with thousands apart."""
+    """Return a number as text, with one decimal below 100 and with separated thousands."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"

@@ -6,7 +6,7 @@ Each is a function ``search(position, depth, evaluate) -> SearchResult``:
   by either side.
 * ``evaluate(position)`` values an unfinished position at depth 0: a finite number of discs for the side to
   move, positive if that side is better under the rules' objective. A leaf where the side to move must pass is
-  judged as it stands, before the pass.
+  evaluated before the pass.
 * A finished game has the value ``position.score()``, which has the sign of the variant already.
 * *nodes* counts the positions visited: the root, every inner position and every leaf, each as often as it is reached.
   A position where a side passes is a node, and so is the one after the pass.
@@ -97,8 +97,8 @@ def minimax(position: Position, depth: int, evaluate: Evaluate) -> SearchResult:
 def minimax_pruned(position: Position, depth: int, evaluate: Evaluate) -> SearchResult:
     """Minimax that skips branches which cannot matter.
 
-    There are two bounds: *alpha*, the value that Max can already be sure of elsewhere, and *beta*, the value to which
-    Min can already hold Max elsewhere. If a position has the value beta or more for Max, Min will avoid it, and its
+    There are two bounds: *alpha*, the value that Max already has with another move, and *beta*, the value to which
+    Min can already limit Max with another move. If a position has the value beta or more for Max, Min will avoid it, and its
     other moves are not searched. The same holds for Max and alpha.
 
     Follows algorithms 3 and 4 of report 000. The recursive line of algorithm 4 is missing in its listing; it is read as
@@ -162,7 +162,7 @@ def negamax(position: Position, depth: int, evaluate: Evaluate) -> SearchResult:
 def alpha_beta(position: Position, depth: int, evaluate: Evaluate) -> SearchResult:
     """Negamax that skips branches which cannot matter.
 
-    *Alpha* is what the side to move can already be sure of, *beta* what the opponent will allow it at most. The
+    *Alpha* is a lower bound that the side to move already has, *beta* an upper bound that the opponent will allow. The
     opponent sees both with the sign changed and the roles exchanged: its window is (-beta, -alpha). Once a move has
     the value beta or more, the opponent will avoid this position, and its other moves are not searched.
 

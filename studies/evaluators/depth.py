@@ -22,7 +22,7 @@ from train.arena.batch import EvaluatorPlayer
 from train.evaluation.means import Sample, plain
 from train.jobs.logs import Progress, no_progress
 
-#: Handicaps in plies that are tried on each side at most.
+#: Maximum handicap in plies, in each direction.
 MAX_HANDICAP = 4
 
 
@@ -109,7 +109,7 @@ def section(results: Results) -> Iterator[Block]:
             f"points at {one['play_depth']} plies": lambda entry: points(entry["handicaps"][0]),
             "plies gained": _gained,
         }
-        games = f"{one['positions']} positions, {one['games']} games a handicap against {one['baseline']}"
+        games = f"{one['positions']} positions, {one['games']} games per handicap against {one['baseline']}"
         yield table(f"{game_name(one)}: {games}; 95 % intervals", one["evaluators"], columns)
     caption = "Points by handicap, with 95 % intervals; where a line crosses one half are the plies gained."
     yield figure("depth", caption, [_panel(one) for one in results], 2.9, share_y=True)

@@ -41,7 +41,7 @@ class RegretMeasure:
             twice = next(spec for spec in self.agents if self.agents.count(spec) > 1)
             raise TrainError(f"agent {twice!r} is given twice: expected every agent once")
         for spec in self.agents:
-            agents.make_agent(spec).close()  # errors before the solving, not after it
+            agents.make_agent(spec).close()  # raises errors before the solving, not after it
 
     @property
     def command(self) -> str:
@@ -105,7 +105,7 @@ def section(results: Results) -> Iterator[Block]:
             "regret, discs per move": interval_cell("regret", 2),
             "best moves, %": interval_cell("optimal", 1, 100),
             "results changed, %": interval_cell("spoilt", 1, 100),
-            "ms a move": lambda row, n=one["positions"]: f"{1000 * row['seconds'] / n:.1f}" if "seconds" in row else "",  # type: ignore[misc]
+            "ms/move": lambda row, n=one["positions"]: f"{1000 * row['seconds'] / n:.1f}" if "seconds" in row else "",  # type: ignore[misc]
         }
         title = f"{game_name(one)}: {one['positions']} endgames with a choice (set {one['set']}), judged by the solver"
         yield table(f"{title}; in brackets 95 % intervals", _with_chance(one), columns)

@@ -26,7 +26,7 @@ PUBLISHED = (
 
 
 def middle_rounds(rules: Rules) -> tuple[int, int]:
-    """First and last round of the middle game: the same shares of a smaller board."""
+    """Return the first and last round of the middle game, scaled to the board's size."""
     low, high = (round_ * rules.square_count // 64 for round_ in MIDDLE)
     return low, high
 
@@ -96,7 +96,7 @@ def section(results: Results) -> Iterator[Block]:
         "all rounds": error_cell("mean_all"),
         "middle rounds": error_cell("mean_middle"),
         "peak (round)": "{peak:.3f} ({peak_round})",
-        "moves a game": "{moves_per_game:.2f}",
+        "moves per game": "{moves_per_game:.2f}",
         "one line turned: all": "{one_line[mean_all]:.3f}",
         "middle": "{one_line[mean_middle]:.3f}",
     }

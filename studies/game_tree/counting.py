@@ -28,14 +28,14 @@ class Counts(NamedTuple):
 def count_nodes(
     own: NDArray[np.uint64], opp: NDArray[np.uint64], evaluator: str, rules: Rules, depth: int, *, prunes: bool
 ) -> Counts:
-    """Search every position to *depth* plies, by alpha-beta if the search *prunes*, else by minimax."""
+    """Search every position to *depth* plies, by alpha-beta if *prunes*, otherwise by minimax; return the counts."""
     counts, nets = np.zeros((own.size, 4), np.int64), get_evaluator(evaluator).record(rules)
     count_trees(own.size, nets, own, opp, np.uint64(rules.playable), rules.sign, depth, prunes, counts)
     return Counts(*counts.T)
 
 
 def positions_of_games(rules: Rules, games: int, rounds: Sequence[int], seed: int = 0) -> Positions:
-    """Return the positions of *games* random games with so many discs and a move to make, by their number of discs."""
+    """Return the positions of *games* random games whose number of discs is in *rounds* and whose side to move has a move."""
     found: dict[int, list[Positions]] = {number: [] for number in rounds}
 
     def record(

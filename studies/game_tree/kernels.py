@@ -17,7 +17,7 @@ _COLUMN_STEPS = np.array([-1, 0, 1, -1, 1, -1, 0, 1])
 
 @kernel
 def first_line_flips(sq, own, opp):
-    """The discs that turn in the first direction, row by row from the top left, in which any do: report 002's mistake."""
+    """Return the discs flipped in the first direction that flips any, row by row from the top left: report 002's mistake."""
     for direction in range(8):
         row, column = sq // 8 + _ROW_STEPS[direction], sq % 8 + _COLUMN_STEPS[direction]
         flipped = NO_SQUARES
@@ -36,7 +36,7 @@ def first_line_flips(sq, own, opp):
 
 @kernel
 def _count_game(mover, other, playable, state, one_line, moves, visits):
-    """Play one random game, counting moves and visits by number of discs; the number of discs placed."""
+    """Play one random game, counting moves and visits by number of discs; return the number of discs placed."""
     length = 0
     while True:
         discs = popcount(mover | other)

@@ -17,7 +17,7 @@ from train.tuning.objectives import rescaled
 
 NAME = "position-stability"
 GAMMAS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-#: Who plays against it: the heuristics of the other reports.
+#: Its opponents: the heuristics of the other reports.
 PANEL = ("six-factor", "ten-weight", "sixteen-weight", "four-attribute", "cell-utility")
 #: The report's wins and losses: by γ against opponents ranked 41-50, by table against those ranked 41-60.
 PUBLISHED = {0.5: "7–13", 0.7: "9–11", 0.9: "7–13"}
@@ -26,7 +26,7 @@ REPORT_GAMES = 20
 
 
 def measure(options: GammaOptions, progress: Progress = no_progress) -> dict[str, Any]:
-    """Scores against the panel by γ, and of the two tables; and the tables against each other."""
+    """Return scores against the panel by γ and by table, and of the tables against each other."""
     rules, formula = options.rules, evaluators.get_formula(NAME)
     opponents = {name: EvaluatorPlayer(name, rules, options.depth) for name in PANEL}
     steps = len(GAMMAS) + 3

@@ -15,7 +15,7 @@ LEVELS = (1, 2, 3, 4)
 
 
 def measure(options: LevelOptions, progress: Progress = no_progress) -> dict[str, Any]:
-    """The score of every level against every lower one and against random play."""
+    """Return the score of every level against every lower one and against random play."""
     rules = options.rules
     players = {level: EvaluatorPlayer(NAME, rules, level) for level in LEVELS}
     pairs = [(high, low) for high in LEVELS for low in LEVELS if low < high]
@@ -42,7 +42,7 @@ def section(results: Results) -> Iterator[Block]:
             **{f"level {b}": lambda entry, b=b, by=by_pair: by.get((entry["a"], b), "") for b in LEVELS[:-1]},  # type: ignore[misc]
             "discs against random": discs,
         }
-        yield table(f"{game_name(one)}: {one['games']} games a pair; 95 % intervals", one["random"], columns)
+        yield table(f"{game_name(one)}: {one['games']} games per pair; 95 % intervals", one["random"], columns)
     axis = {"xlabel": "level (plies)", "xticks": LEVELS, "ylabel": "points, per cent"}
     panels = [Panel(game_name(one), _series(one), axis, {"": 50}) for one in results]
     caption = f"Points of each level of {NAME} against the levels below it; bars are 95 % intervals."

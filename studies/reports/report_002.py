@@ -1,4 +1,4 @@
-"""Report 002 again: one-ply greedy play that ends perfectly, against random play, with published and with tuned weights."""
+"""Report 002 again: one-ply greedy play with a perfect endgame, against random play, with published and with tuned weights."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -26,7 +26,7 @@ EXACT = 9
 #: Win rates that the report found for its best weights, and the seconds that its genetic algorithm took.
 PUBLISHED = {"ten-weight": (0.85345, 10022.8), "sixteen-weight": (0.93, 24438.2)}
 COLOURS = {"genetic": charts.BLUE, "cma": charts.VERMILION}
-#: Settings that an evaluation is measured in: squares that it, and then the random player, plays perfectly.
+#: Settings of a measurement: the final squares that the evaluation, and the random player, plays perfectly.
 SETTINGS = {
     "greedy v. random": (0, 0),
     f"last {EXACT} perfect v. random": (EXACT, 0),
@@ -35,7 +35,7 @@ SETTINGS = {
 
 
 def measure(options: GreedyOptions, progress: Progress = no_progress) -> dict[str, Any]:
-    """Tune both models by both optimisers; then every evaluation in every setting; then all of them face to face."""
+    """Tune both models by both optimisers; then measure every evaluation in every setting, and against the others."""
     rules = options.rules
     tunings = [_tuning(options, formula, method, progress) for formula in FORMULAS for method in OPTIMISERS]
     players: dict[str, Formula] = {name: evaluators.get_formula(name) for name in (*FORMULAS, *OTHERS)}
@@ -106,9 +106,7 @@ def section(results: Results) -> Iterator[Block]:
         "seconds": "{seconds:.0f}",
         "report's seconds": lambda entry: f"{PUBLISHED[entry['formula']][1]:,.0f}",
     }
-    title = (
-        f"Tuned from random weights, {game}: points of greedy play against random play, on 10,000 games of their own"
-    )
+    title = f"Tuned from random weights, {game}: points of greedy play against random play, on 10,000 other games"
     yield table(title, one["tunings"], columns)
     yield _figure(one)
     columns = {
@@ -122,7 +120,7 @@ def section(results: Results) -> Iterator[Block]:
     names = one["cast"]
     rows = [[name, *(by_pair.get((name, other), "") for other in names[:-1])] for name in names[1:]]
     games = one["duels"][0]["games"]
-    title = f"Greedy invincible (last {EXACT} squares), face to face: points of the row, {games} games a pair"
+    title = f"Greedy invincible (last {EXACT} squares), face to face: points of the row, {games} games per pair"
     yield Table(title, ["", *names[:-1]], rows)
 
 
@@ -137,7 +135,7 @@ def _figure(one: Row) -> Figure:
             series.append(
                 Series(f"{entry['optimiser']}, median", numbers, entry["median"], style=look | {"linestyle": ":"})
             )
-        axis = {"xlabel": "generation", "ylabel": "points a game against random", "ylim": (0.3, 1.0)}
+        axis = {"xlabel": "generation", "ylabel": "points per game against random", "ylim": (0.3, 1.0)}
         panels.append(Panel(formula, series, axis, {"report": PUBLISHED[formula][0]}))
     caption = (
         "Tuning from random weights: best candidate so far (line) and median of the generation (dotted), on the games of "

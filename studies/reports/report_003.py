@@ -23,7 +23,7 @@ COLOURS = ("black", "white")
 
 
 def measure(options: PlyOptions, progress: Progress = no_progress) -> dict[str, Any]:
-    """Score in discs and points of `four-attribute` by ply, as Black and as White; both sides search equally deep."""
+    """Return discs and points of `four-attribute` by ply, as Black and as White; both sides search to the same depth."""
     rules = options.rules
     # black is to move after an even number of plies
     boards = batch.random_positions(options.games, OPENING_PLIES, rules, seed=options.seed)

@@ -24,7 +24,7 @@ PUBLISHED_LENGTH, PUBLISHED_BREADTH, PUBLISHED_PRUNED = 58, 10, 8
 
 
 def measure(options: PruningOptions, progress: Progress = no_progress) -> dict[str, Any]:
-    """Nodes by depth of both searches over positions of the whole game; length and breadth of games of three kinds."""
+    """Return nodes of both searches by depth, over positions of whole games, and length and breadth of games of three players."""
     rules = options.rules
     rounds = range(4, rules.square_count - 4)
     own, opp, games = positions_of_games(rules, options.games, rounds, options.seed)
@@ -52,7 +52,7 @@ def measure(options: PruningOptions, progress: Progress = no_progress) -> dict[s
 
 
 def _games(player: BatchPlayer, rules: Rules, seed: int, pairs: int = 200) -> dict[str, Any]:
-    """Discs placed in a game, and legal moves at each, of a player against itself; games of one opening are alike."""
+    """Return discs placed per game, and legal moves at each, of a player against itself; both games of an opening are similar."""
     openings = Openings.random(rules, pairs, 4, seed)
     placed = np.bitwise_count(openings.own | openings.opp).astype(np.int64) - 4
     breadths: list[NDArray[np.uint8]] = []
@@ -85,7 +85,7 @@ def section(results: Results) -> Iterator[Block]:
         yield table(f"{game_name(one)}, {one['positions']} positions", depths, columns)
     columns = {
         "players (both sides)": lambda entry: f"{game_name(entry)}, {entry['player']}",
-        "moves a game": error_cell("length", 2),
+        "moves per game": error_cell("length", 2),
         "legal moves": "{breadth:.2f}",
     }
     entries = [{**one, **entry} for one in results for entry in one["games"]]

@@ -18,7 +18,7 @@ from train.tuning.space import PUBLISHED
 
 
 def measure(options: LabelTuningOptions, progress: Progress = no_progress) -> dict[str, Any]:
-    """Errors before and after, on other positions, of every published heuristic by both optimisers, for several seeds."""
+    """Return errors before and after, on held-out positions, of every published heuristic by both optimisers and several seeds."""
     objective = LabelError(options.size, options.variant, options.positions, options.empties, options.seed)
     progress("solving positions", 0, 1)
     objective.truth()

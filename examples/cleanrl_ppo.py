@@ -45,13 +45,7 @@ for _ in range(rollouts):
         for _ in range(num_steps):
             policy, value = agent(boards, mask)
             action = policy.sample()
-            transition = (
-                boards.clone(),
-                mask.clone(),
-                action,
-                policy.log_prob(action),
-                value,
-            )  # the step overwrites both
+            transition = boards.clone(), mask.clone(), action, policy.log_prob(action), value  # copies: both are reused
             boards, reward, terminated, _, _ = envs.step(action)
             steps.append((*transition, reward.clone(), terminated.float()))
         next_value, advantage, advantages = agent(boards, mask)[1], torch.zeros(num_envs, device=device), []

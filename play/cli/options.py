@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Required, TypedDict, 
 
 from cyclopts import Parameter
 
-from reversi_env.errors import ReversiError
+from reversi_env.errors import ReversiError, require
 from reversi_env.options import OptionField, Options, option_fields
 from reversi_env.rules import SIZES
 
@@ -193,8 +193,6 @@ def agent_of_level(agent: str | None, level: int | None) -> str | None:
 
 def checked_plot(path: Path | None) -> None:
     """Raise an error, before the measurement, if the plot could not be written."""
-    from reversi_env.errors import require
-
     if path is None:
         return
     if path.suffix.lower() not in (".svg", ".png", ".pdf"):

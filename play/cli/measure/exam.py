@@ -27,7 +27,7 @@ from play.cli.options import (
     torch_threads,
 )
 from play.cli.output import RESUME, exit_on_interrupt, print_json, print_table, progress_bar
-from reversi_env.errors import ReversiError
+from reversi_env.errors import ReversiError, require
 
 if TYPE_CHECKING:
     from reversi_env import Rules
@@ -244,8 +244,6 @@ def _print_whole_games(results: Sequence[WholeGames]) -> None:
 
 
 def _policy_table(policy: str, threads: int | None, **options: Any) -> dict[str, Any]:
-    from reversi_env.errors import require
-
     require("torch")
     from train.evaluation.policy_score import examine
 

@@ -55,7 +55,7 @@ class Thought:
 class Thinker:
     """The agent of *spec*, with *options* as defaults for what the spec does not set.
 
-    *time* holds for a spec without a limit of its own, in seconds per move without a clock. `stop` may be called from any thread,
+    *time*, in seconds per move without a clock, holds for a spec that sets no limit. `stop` may be called from any thread,
     again and again until the search has ended: a first call may come before it has begun.
     """
 

@@ -36,7 +36,7 @@ BROKEN_PIPE = 141
 PATH_ERRORS = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError)
 #: Characters of a value that an error shows.
 MAX_SHOWN = 60
-#: Commands that have commands of their own, with their line in the help.
+#: Commands with subcommands, and their line in the help.
 GROUPS = {
     "book": "Build, show and check opening books.",
     "train": "Train a value network, a policy or a sequence model.",

@@ -1,7 +1,7 @@
 """Positions and games on the command line, for all commands.
 
 A POSITION is ``start``, a board, moves such as ``f5d6c3``, an OBF line, GGF text, a file of any of these or a WTHOR file, or ``-``
-for standard input. A file of boards or OBF may have many lines; each is a position of its own.
+for standard input. A file of boards or OBF may have many lines; each is a separate position.
 """
 
 from __future__ import annotations

@@ -182,7 +182,7 @@ class AnalysisService:
                 raise RequestError(f"agent {quoted(spec)}: expected an evaluator, such as network or six-factor")
             for name in parsed.options.keys() & {*LIMITS, "book"}:
                 raise RequestError(
-                    f"option {quoted(name)} of agent {quoted(spec)}: expected none; limits are fields of their own"
+                    f"option {quoted(name)} of agent {quoted(spec)}: expected none; limits are separate fields"
                 )
             players[spec] = player
         return players[spec]

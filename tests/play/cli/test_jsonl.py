@@ -114,7 +114,7 @@ def test_answers_follow_the_schema_and_options_set_defaults(reversi):
         ('{"id": 1, "position": "start", "exclude": ["a1"]}', 1, "exclude 'a1': expected legal moves"),
         ('{"id": 1, "position": "start", "exclude": ["d3", "c4", "f5", "e6"]}', 1, "at least one"),
         ('{"id": 1, "position": "start", "agent": "greedy"}', 1, "expected an evaluator"),
-        ('{"id": 1, "position": "start", "agent": "six-factor:depth=3"}', 1, "fields of their own"),
+        ('{"id": 1, "position": "start", "agent": "six-factor:depth=3"}', 1, "limits are separate fields"),
     ],
 )
 def test_bad_lines_get_an_error_answer(reversi, line, key, words):

@@ -11,7 +11,7 @@ import pytest
 
 from play.server import addresses
 from play.server.games.store import check, opened
-from play.server.http.app import FOR_EVER, PAGE
+from play.server.http.app import IMMUTABLE, PAGE
 from play.server.http.process import Server, configuration
 from play.server.options import default_database
 from play.server.workers import precompiling
@@ -120,7 +120,7 @@ def test_the_page_is_small_compressed_and_cached(api):
     for path in ("", *(f"{folder}/{name}" for name in (*files, "words/en.json"))):
         answer = api.http.get(f"/{path}", headers={"accept-encoding": "gzip"})
         assert (answer.status_code, answer.headers["content-encoding"]) == (200, "gzip")
-        assert answer.headers["cache-control"] == (FOR_EVER if path else "no-cache")
+        assert answer.headers["cache-control"] == (IMMUTABLE if path else "no-cache")
         again = {"accept-encoding": "gzip", "if-none-match": answer.headers["etag"]}
         assert api.http.get(f"/{path}", headers=again).status_code == 304
         sizes += int(answer.headers["content-length"])

@@ -161,7 +161,7 @@ def test_mistakes_return_as_puzzles_at_growing_intervals(open_page):
             expect(page.locator("#puzzle-verdict")).to_contain_text("Correct!")
             expect(page.locator("#puzzle-tags")).to_have_text(f"solved {solved} of 4 times")
         page.click("#puzzle-next")
-        words = "comes back on" if solved < 4 else "solved all your errors"
+        words = "is due on" if solved < 4 else "solved all your errors"
         expect(page.locator("#puzzle-verdict")).to_contain_text(words)
         if solved == 4:
             break

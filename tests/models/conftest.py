@@ -1,4 +1,4 @@
-"""Torch on one thread, in every test; small networks."""
+"""Fixtures of small networks; torch runs on one thread in every test."""
 
 import pytest
 
@@ -9,4 +9,4 @@ __all__ = ["policy_file", "positions", "tiny_net"]
 
 @pytest.fixture(autouse=True)
 def _one_thread(one_torch_thread):
-    """As asked for."""
+    """Use the fixture in every test."""

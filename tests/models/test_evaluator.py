@@ -1,4 +1,4 @@
-"""The evaluator and agent `network`: weights by game or by file, copies, processes, and no torch."""
+"""The evaluator and agent `network`: weights by game or file, kernels cached between processes, concurrent loads."""
 
 import shutil
 
@@ -25,11 +25,11 @@ from tests.oracles.processes import output_of
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory):
-    """A weight file for 4x4 reversed. Deep, as the package's own are: for each kind there is another search to compile."""
+    """A weight file for 4x4 reversed, deep like the packaged ones: every kind needs its own compilation of the search."""
     return random_network("deep", 4, 5, "reversed").save_in(tmp_path_factory.mktemp("weights"))
 
 
-def test_values_of_a_file_are_those_of_its_weights_read_once(tmp_path, monkeypatch):
+def test_values_equal_those_of_the_file_which_is_read_once(tmp_path, monkeypatch):
     weights, rules = random_network("linear", 4, variant="reversed"), Rules(4, "reversed")
     path = weights.save_in(tmp_path)
     network = evaluators.get_evaluator(f"network:weights={path}")
@@ -44,14 +44,14 @@ def test_values_of_a_file_are_those_of_its_weights_read_once(tmp_path, monkeypat
 
 
 @pytest.mark.parametrize("rules", [Rules(4), Rules(8, "reversed")], ids=str)
-def test_weights_for_another_game_are_refused(small, rules):
+def test_weights_of_another_game_are_rejected(small, rules):
     with pytest.raises(WeightsError, match=f"{small.name}.*4x4 reversed"):
         evaluators.get_evaluator(f"network:weights={small}").record(rules)
     with pytest.raises(WeightsError, match="4x4 reversed"):
         make_agent(f"network:depth=2,weights={small}").choose(Position.initial(rules))
 
 
-def test_a_game_without_weights_or_with_two_of_them_is_named(monkeypatch, tmp_path):
+def test_missing_or_ambiguous_packaged_weights_are_named(monkeypatch, tmp_path):
     monkeypatch.setattr("models.evaluator.FOLDER", tmp_path)
     with pytest.raises(WeightsError, match="4x4 reversed"):
         NetworkEvaluator().record(Rules(4, "reversed"))
@@ -61,7 +61,7 @@ def test_a_game_without_weights_or_with_two_of_them_is_named(monkeypatch, tmp_pa
         NetworkEvaluator().record(Rules(4, "reversed"))
 
 
-def test_agents_take_weights_and_the_options_of_any_search(small):
+def test_network_agent_takes_weights_and_search_options(small):
     agent = make_agent(f"network:depth=3,time=2,weights={small},table=0.1,seed=4")
     assert (agent.limits.depth, agent.limits.time) == (3, 2)
     assert agent.evaluator.name == f"network:weights={small}"
@@ -72,8 +72,8 @@ def test_agents_take_weights_and_the_options_of_any_search(small):
 
 
 @pytest.mark.parametrize("kind", ["deep", pytest.param("linear", marks=pytest.mark.slow)])
-def test_the_search_sees_the_network(kind, tmp_path):
-    """Plain negamax over the static values and the engine, which has them compiled in and rounds them, agree."""
+def test_engine_value_equals_negamax_of_network(kind, tmp_path):
+    """The engine, with compiled and rounded evaluations, agrees with plain negamax of the static values."""
     rules = Rules(4, "reversed")
     network = evaluators.get_evaluator(f"network:weights={random_network(kind, 4, 5, rules.variant).save_in(tmp_path)}")
     engine, values, position = Engine(network, rules, megabytes=0.1), set(), Position.initial(rules)
@@ -113,18 +113,18 @@ print(sum(kernel.stats.cache_misses.total() for kernel in kernels))
 
 
 @pytest.mark.slow
-def test_cached_kernels_know_no_address(small):
-    """Addresses of the weights and of the solver's search differ between processes: compiled code must read them."""
+def test_cached_kernels_contain_no_addresses(small):
+    """Addresses of weights and of the solver's search differ between processes, so kernels must read them at run time."""
     first, second = (output_of(SEARCH, small, blocked) for blocked in (1, 50_000_000))
     assert first[0] == second[0]
     assert first[1] != second[1]
     assert first[2] == second[2]
     assert first[2].endswith("True")
-    assert second[3] == "0"  # nothing was compiled again
+    assert second[3] == "0"  # no kernel was compiled again
 
 
-def test_an_edit_of_any_file_that_a_network_is_made_of_reaches_the_search(tmp_path, monkeypatch):
-    """A kernel of the search is compiled for a network from files to its right, and not from the evaluator's file alone."""
+def test_edit_of_any_network_file_changes_the_fingerprint(tmp_path, monkeypatch):
+    """Kernels of the search depend on all files of the network's kernels, not only on the evaluator's file."""
     for module, record in ((deep_value, "DEEP_NET"), (pattern_value, "PATTERN_NET")):
         result = compiling.TYPE_FINGERPRINTS[from_dtype(getattr(module, record))]
         assert result == compiling.source_fingerprint(module.__file__)
@@ -138,13 +138,13 @@ def test_an_edit_of_any_file_that_a_network_is_made_of_reaches_the_search(tmp_pa
     assert fingerprint(str(file)) != before
 
 
-def test_weights_that_two_threads_load_at_once_are_those_of_the_first(monkeypatch):
-    """A search of the first one uses them by their address: were they replaced, their memory would be gone."""
+def test_concurrent_loads_keep_the_first_weights(monkeypatch):
+    """A search uses the weights by address, so a second load must not replace them and free their memory."""
     evaluator, used, read = NetworkEvaluator(None), [], network_module.read_weights
 
     def reading(path):
         monkeypatch.setattr(network_module, "read_weights", read)
-        used.append(evaluator.record(Rules(6)))  # as another thread, which is through before this one
+        used.append(evaluator.record(Rules(6)))  # as another thread that finishes first
         return read(path)
 
     monkeypatch.setattr(network_module, "read_weights", reading)

@@ -1,4 +1,4 @@
-"""Weight files: what comes back is what was saved, and whatever is wrong with a file is said, with its name."""
+"""Weight files: round trips, and errors that name the file."""
 
 import json
 import pickle
@@ -24,7 +24,7 @@ def saved(tmp_path):
 
 
 def rewritten(path, arrays=None, **changes):
-    """A file beside *path* whose header or tensors were changed; it has no hash in its name."""
+    """Write a file next to *path* with changed header or tensors and without a hash in its name; return its path."""
     header, tensors = unpack_checksummed(path.read_bytes())
     header = {key: value for key, value in (header | changes).items() if value is not None}
     other = path.with_name("other.safetensors")
@@ -33,7 +33,7 @@ def rewritten(path, arrays=None, **changes):
 
 
 @pytest.mark.parametrize("kind", NETWORKS)
-def test_a_network_comes_back_as_it_was(kind, tmp_path):
+def test_network_round_trips_through_file(kind, tmp_path):
     network = random_network(kind, 6, seed=3, variant="reversed")
     read = read_weights(network.save_in(tmp_path))
     assert type(read) is NETWORKS[kind]
@@ -44,11 +44,11 @@ def test_a_network_comes_back_as_it_was(kind, tmp_path):
         assert np.array_equal(stored, getattr(network, name))
 
 
-def test_a_deep_network_has_the_phase_of_the_first_moves_once(tmp_path):
+def test_equal_phases_are_stored_once(tmp_path):
     weights = random_network("deep", 4)
     for array in (weights.rows, weights.heads):
-        array[0] += 1  # phases that differ …
-        array[2:] = array[1]  # … and some that do not
+        array[0] += 1  # the first phase differs
+        array[2:] = array[1]  # the phases from the second on are equal
     arrays = weights.tensors()
     assert [len(array) for array in arrays.values()] == [2, 2]
     path = weights.save_in(tmp_path)
@@ -58,8 +58,8 @@ def test_a_deep_network_has_the_phase_of_the_first_moves_once(tmp_path):
         read_weights(rewritten(path, arrays | {"heads": arrays["heads"][:1]}))
 
 
-def test_arrays_of_a_wrong_shape_or_type_or_of_a_training_that_diverged_are_refused():
-    """In the search numbers that are not finite would become whole ones, which ones depends on the processor."""
+def test_arrays_of_wrong_shape_type_or_with_nan_are_rejected():
+    """The search would convert numbers that are not finite to integers that depend on the processor."""
     linear, deep, net = random_network("linear", 4), random_network("deep", 4), PatternModule("linear", 4)
     for wrong in ({"weights": linear.weights[:, 1:]}, {"constants": linear.constants.astype(float)}):
         with pytest.raises(WeightsError, match=next(iter(wrong))):
@@ -72,19 +72,19 @@ def test_arrays_of_a_wrong_shape_or_type_or_of_a_training_that_diverged_are_refu
             net.to_network(Rules(4))
 
 
-def test_the_name_says_the_game_and_the_hash_and_annotate_adds_to_the_record(saved):
+def test_file_name_has_game_and_hash_and_annotate_adds_record(saved):
     assert re.fullmatch(r"4x4-reversed-[0-9a-f]{12}\.safetensors", saved.name)
     again = random_network("linear", 4, variant="reversed").save_in(saved.parent)
     assert again == saved
-    assert list(saved.parent.iterdir()) == [saved]  # nothing half-written is left
+    assert list(saved.parent.iterdir()) == [saved]  # no partial file is left
     after = annotate(saved, matches={"six-factor": "98 %"})
     assert after != saved
     assert read_weights(after).record == {"seed": 0, "matches": {"six-factor": "98 %"}}
     assert np.array_equal(read_weights(after).weights, read_weights(saved).weights)
 
 
-def test_an_older_file_is_checked_by_the_hash_of_its_tensors_and_reported(saved):
-    """In the package its name must have the hash of the whole file."""
+def test_old_file_format_is_checked_by_tensor_hash_with_warning(saved):
+    """Names of packaged files must have the hash of the whole file."""
     header, tensors = unpack_checksummed(saved.read_bytes())
     for digest, expectation in (
         (tensors_hash(tensors), pytest.warns(RuntimeWarning, match="old.*no SHA-256 of its header")),
@@ -100,8 +100,8 @@ def test_an_older_file_is_checked_by_the_hash_of_its_tensors_and_reported(saved)
         packaged_file(saved.parent, "", Rules(4, "reversed"), "reversi train fit")
 
 
-def test_what_was_sealed_comes_back_or_is_refused_wherever_it_was_damaged():
-    arrays = {"step": np.array(3.0, np.float32), "turned": np.arange(6, dtype=np.int16).reshape(2, 3).T}
+def test_checksummed_file_round_trips_and_detects_any_bit_flip():
+    arrays = {"step": np.array(3.0, np.float32), "transposed": np.arange(6, dtype=np.int16).reshape(2, 3).T}
     data = pack_checksummed(arrays, {"best": 0.1, "epochs": [1, 2]})
     header, unpacked = unpack_checksummed(data)
     assert header == {"best": 0.1, "epochs": [1, 2]}
@@ -116,13 +116,13 @@ def test_what_was_sealed_comes_back_or_is_refused_wherever_it_was_damaged():
 
 
 class Trap:
-    """Raises when it is unpickled."""
+    """An object that fails the test when it is unpickled."""
 
     def __reduce__(self):
         return pytest.fail, ("a weight file was unpickled",)
 
 
-def foreign(metadata):
+def foreign_file(metadata):
     return safetensors.numpy.save({"weight": np.zeros(3)}, metadata=metadata)
 
 
@@ -133,14 +133,14 @@ def foreign(metadata):
         b"not weights at all" * 10,
         pickle.dumps(Trap()),
         (2**60).to_bytes(8, "little") * 4,
-        foreign(None),
-        foreign({"format": "pt"}),
-        *(foreign({"network": text}) for text in ("7", "{", "[]", "{}", "[" * 100_000, '{"a":' * 100_000)),
+        foreign_file(None),
+        foreign_file({"format": "pt"}),
+        *(foreign_file({"network": text}) for text in ("7", "{", "[]", "{}", "[" * 100_000, '{"a":' * 100_000)),
         None,
     ],
     ids=range(13),
 )
-def test_other_files_are_refused_and_never_unpickled(tmp_path, content):
+def test_foreign_files_are_rejected_and_never_unpickled(tmp_path, content):
     path = tmp_path / "weights.safetensors"
     if content is not None:
         path.write_bytes(content)
@@ -159,13 +159,13 @@ def test_other_files_are_refused_and_never_unpickled(tmp_path, content):
         ({"record": ["none"]}, "record"),
     ],
 )
-def test_wrong_headers_are_named(saved, changes, message):
+def test_invalid_header_field_is_named(saved, changes, message):
     path = rewritten(saved, **changes)
     with pytest.raises(WeightsError, match=rf"{path.name}.*{message}"):
         read_weights(path)
 
 
-def test_the_weights_of_the_package_are_whole():
+def test_packaged_weights_are_valid():
     paths = sorted(FOLDER.glob("*.safetensors"))
     assert paths
     assert sum(path.stat().st_size for path in FOLDER.rglob("*.safetensors")) < 60e6
@@ -180,7 +180,7 @@ def test_the_weights_of_the_package_are_whole():
 
 
 @pytest.mark.parametrize("folder", ["models/weights", "models/weights/residual"])
-def test_the_command_shows_the_record_of_every_kind_of_file(folder, reversi, json_lines):
+def test_network_command_shows_record_of_each_file_type(folder, reversi, json_lines):
     path = min((FOLDER.parents[1] / folder).glob("*.safetensors"))
     [header] = json_lines("network", path)
     assert (header["size"], header["variant"]) == (6, "normal")

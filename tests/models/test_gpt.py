@@ -1,4 +1,4 @@
-"""The tokens of games, the sequence model, its files and its agent."""
+"""The sequence model: tokens of games, predictions, files and agent."""
 
 import json
 from dataclasses import asdict, replace
@@ -31,7 +31,7 @@ def tokens(*shape, low=1):
 
 
 @pytest.mark.parametrize(("size", "squares"), [(4, 12), (6, 32), (8, 60)])
-def test_the_default_is_that_of_othello_gpt(size, squares):
+def test_default_vocabulary_is_that_of_othello_gpt(size, squares):
     vocabulary = Vocabulary(size)
     assert (vocabulary.vocab_size, vocabulary.length) == (squares + 1, squares)
     actions = [action for action in range(size**2) if not {*divmod(action, size)} <= {size // 2 - 1, size // 2}]
@@ -59,7 +59,7 @@ def test_options_add_tokens(size):
             plain.encode([action])
 
 
-def test_a_prediction_depends_on_earlier_tokens_only():
+def test_predictions_depend_only_on_earlier_tokens():
     net, games = new_model(), tokens(3, 11)
     others = games.clone()
     others[:, 6:] = tokens(3, 5) % 12 + 1
@@ -68,7 +68,7 @@ def test_a_prediction_depends_on_earlier_tokens_only():
     assert not torch.allclose(before[:, 6:], after[:, 6:], atol=1e-3)
 
 
-def test_padding_is_no_target():
+def test_loss_ignores_padding():
     net, games = new_model(), tokens(4, 12)
     games[:, 8:] = 0
     logits, loss = net(games[:, :-1], games[:, 1:])
@@ -76,19 +76,19 @@ def test_padding_is_no_target():
     assert loss.item() == pytest.approx(expected.item(), rel=1e-5)
 
 
-def test_a_hook_changes_the_stream_in_front_of_each_layer_and_at_its_end():
+def test_hook_changes_residual_stream_at_every_layer():
     net, games, seen = new_model(), tokens(2, 9), []
     logits, states = net(games)[0], net.residual_stream(games)
     assert [tuple(one.shape) for one in states] == [(2, 9, 16)] * 3
     assert torch.equal(net(games, hook=lambda layer, x: seen.append(layer) or x)[0], logits)
     assert seen == [0, 1, 2]
-    for layer in range(3):  # the stream goes on from any layer
+    for layer in range(3):  # a stored stream continues from any layer
         changed = net(games.flip(0), hook=lambda number, x: states[number] if number == layer else x)[0]  # noqa: B023
         assert torch.equal(changed, logits)
 
 
 @pytest.mark.parametrize("variant", ["normal", "reversed", "both"])
-def test_a_file_gives_the_same_model(variant, tmp_path):
+def test_model_round_trips_through_file(variant, tmp_path):
     vocabulary = Vocabulary(4, variants=variant == "both", order=tuple(VOCABULARY.decode(range(12, 0, -1))))
     model = SavedGPT(vocabulary, variant, new_model(vocabulary), {"training": "none"})
     file, state = model.save_in(tmp_path), torch.random.get_rng_state()
@@ -100,7 +100,7 @@ def test_a_file_gives_the_same_model(variant, tmp_path):
     assert same.save_in(tmp_path) == file
 
 
-def test_files_that_are_damaged_or_of_another_model(path):
+def test_corrupted_or_mismatched_file_is_rejected(path):
     wrong = replace(read_gpt(path), vocabulary=Vocabulary(6)).save_in(path.parent).read_bytes()
     for data in (path.read_bytes()[:-1], bytes([*path.read_bytes()[:-1], 7]), wrong):
         other = path.with_name("other.safetensors")
@@ -109,7 +109,7 @@ def test_files_that_are_damaged_or_of_another_model(path):
             read_gpt(other)
 
 
-def test_the_agent_plays_its_most_probable_legal_move_and_counts_illegal_predictions(path):
+def test_agent_plays_best_legal_move_and_counts_illegal_ones(path):
     start, saved, agent = Position.initial(ON_4X4), read_gpt(path), GPTAgent(str(path))
     seen = VOCABULARY.encode([ON_4X4.action_from_name("a2")])
     logits = saved.net(torch.from_numpy(seen)[None])[0][0, -1]
@@ -120,7 +120,7 @@ def test_the_agent_plays_its_most_probable_legal_move_and_counts_illegal_predict
     assert 0 < agent.illegal < agent.predictions  # an untrained model predicts both
 
 
-def test_the_agent_needs_a_file_its_own_game_and_the_moves(path):
+def test_agent_errors_for_missing_file_other_game_or_no_moves(path):
     with pytest.raises(TrainError, match="n_head"):
         new_model(n_head=3)
     with pytest.raises(ReversiError, match="gpt:FILE"):

@@ -1,4 +1,4 @@
-"""The levels for people: the same move for the same seed, mistakes where a position is hard to see, and no lost last disc."""
+"""The agent `human`: deterministic moves per seed, more mistakes in harder positions, and no wipe-outs."""
 
 from functools import partial
 
@@ -13,7 +13,7 @@ from search.agents.spec import make_agent
 from train.arena.match import play_game
 from train.arena.openings import Opening
 
-#: White to move; after d3, d7 and e6 black's answer takes all that white has, after h3 and g6 all is lost too, but later.
+#: White to move. After d3, d7 or e6 black's reply wipes white out; after h3 or g6 the wipe-out comes later.
 TRAPS = {
     "-------------X----X-XXO----XXX-----XXX------X-------X-----------": "d3",
     "------------------X---X----XXX----XOX----XXXX-----O-------------": "d7",
@@ -29,7 +29,7 @@ def choices(spec, positions):
 
 
 @pytest.mark.parametrize("rules", [Rules(), Rules(6, "reversed"), Rules(4)], ids=str)
-def test_a_move_depends_on_the_seed_and_the_position_alone(rules):
+def test_move_depends_only_on_seed_and_position(rules):
     own, opp = batch.random_positions(12, rules.square_count // 4, rules, seed=3)
     positions = [Position(rules, int(a), int(b)) for a, b in zip(own, opp, strict=True)]
     positions = [position for position in positions if len(position.legal_moves()) > 1]
@@ -42,7 +42,7 @@ def test_a_move_depends_on_the_seed_and_the_position_alone(rules):
 
 
 @pytest.mark.slow
-def test_from_the_third_level_on_nobody_plays_into_a_wipe_out():
+def test_levels_from_3_on_avoid_wipe_outs():
     wiped = np.zeros(len(LEVELS), int)
     for board, trap in TRAPS.items():
         position = Position.from_text(board, WHITE)
@@ -53,7 +53,7 @@ def test_from_the_third_level_on_nobody_plays_into_a_wipe_out():
     assert not wiped[2:].any()
 
 
-def test_lapses_are_likelier_where_a_position_is_harder_to_see():
+def test_lapses_are_more_likely_in_harder_positions():
     seen, rules = np.zeros(5), Rules()
     for level in range(2, len(LEVELS)):
         chances = [HumanAgent(level).chance_of_lapse(rules, seen, seen + discs) for discs in (0, 2, 8)]
@@ -61,7 +61,7 @@ def test_lapses_are_likelier_where_a_position_is_harder_to_see():
         assert HumanAgent(level - 1).chance_of_lapse(rules, seen, seen + 2) > chances[1]
 
 
-def test_the_last_level_beats_the_first_and_a_level_that_is_none_is_refused():
+def test_level_10_beats_level_1_and_level_11_is_rejected():
     strong, weak = make_agent("human:10"), make_agent("human:1")
     opening = Opening(Position.initial(Rules(6)))
     for colour in (BLACK, WHITE):
@@ -71,7 +71,7 @@ def test_the_last_level_beats_the_first_and_a_level_that_is_none_is_refused():
         make_agent("human:level=11")
 
 
-def test_a_stop_reaches_the_engines(monkeypatch):
+def test_stop_reaches_all_engines(monkeypatch):
     agent, stopped = HumanAgent(5), []
     for rules in (Rules(4), Rules(6)):
         monkeypatch.setattr(agent.search_agent(rules), "stop", partial(stopped.append, rules))

@@ -11,8 +11,8 @@ from models.zero import ZeroAgent
 from reversi_env import ReversiError, Rules, batch
 
 
-def shown(rules, plies):
-    """Boards, and the observations and masks that an environment shows in the same positions."""
+def boards_and_observations(rules, plies):
+    """Return boards, and an environment's observations and masks of the same positions."""
     own, opp = batch.random_positions(6, plies, rules, seed=3)
     legal = batch.legal_moves(own, opp, rules)
     squares = np.array(list(rules.squares()), np.uint64)
@@ -26,15 +26,15 @@ NAMES = [f"zero-{game}" for game in ("6x6-normal", "6x6-reversed", "8x8-normal",
 NAMES += ["rl-6x6-normal", "rl-6x6-reversed"]
 
 
-def test_every_packaged_network_is_a_baseline():
+def test_all_packaged_networks_are_baselines():
     assert [name.rpartition("-")[0] for name in models.baselines()] == NAMES
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_baseline_is_the_packaged_network(name):
+def test_baseline_equals_packaged_network(name):
     model = models.baseline(name)
     rules, agent = model.rules, (ZeroAgent if name.startswith("zero") else PolicyAgent)()
-    own, opp, boards, masks = shown(rules, 9)
+    own, opp, boards, masks = boards_and_observations(rules, 9)
     logits, values = model(boards, masks)
     net = agent.load(rules).net
     with torch.no_grad():
@@ -50,7 +50,7 @@ def test_a_baseline_is_the_packaged_network(name):
     assert np.allclose(single[0], logits[2], atol=1e-4)
 
 
-def test_a_name_without_version_is_this_releases_and_a_wrong_one_is_told_all():
+def test_name_without_version_works_and_unknown_name_lists_all():
     full = next(name for name in models.baselines() if name.startswith("zero-8x8-normal-"))
     assert models.baseline("zero-8x8-normal").name == models.baseline(full).name == full
     for wrong in ("zero-8x8-normal-000000000000", "zero-4x4-normal", "zero"):

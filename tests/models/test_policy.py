@@ -1,4 +1,4 @@
-"""`PolicyNet`: its inputs and outputs, its files, the agents that play by it, and the packaged policies."""
+"""`PolicyNet`: inputs and outputs, files, the agents `rl` and `rl-search`, and the packaged policies."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ from train.rl.options import faster_precision
 
 
 @pytest.mark.parametrize("size", [4, 6, 8])
-def test_observations_are_the_planes_of_boards(size, positions):
+def test_boards_of_planes_inverts_observations(size, positions):
     rules = Rules(size)
     own, opp = positions(size)
     for i in range(0, own.size, 7):
@@ -27,7 +27,7 @@ def test_observations_are_the_planes_of_boards(size, positions):
         assert torch.equal(boards, board_tensor(np.array([own[i], opp[i]])))
 
 
-def test_values_are_below_the_number_of_squares_and_passes_have_a_logit(tiny_net, positions):
+def test_values_are_scaled_and_passes_have_a_logit(tiny_net, positions):
     net, boards = tiny_net(6), [board_tensor(side) for side in positions(6)]
     with torch.no_grad():
         (logits, discs), (actions, values) = net(*boards), net.of_actions(*boards)
@@ -36,7 +36,7 @@ def test_values_are_below_the_number_of_squares_and_passes_have_a_logit(tiny_net
     assert 0.1 < values.abs().max() <= 1
 
 
-def test_the_agent_plays_the_best_move_of_the_mean_over_the_symmetries(tiny_net, positions):
+def test_agent_plays_best_move_of_symmetrised_policy(tiny_net, positions):
     rules, net = Rules(6), tiny_net(6)
     own, opp = positions(6)
     with torch.no_grad():
@@ -50,9 +50,7 @@ def test_the_agent_plays_the_best_move_of_the_mean_over_the_symmetries(tiny_net,
 
 
 @pytest.mark.parametrize(("features", "precision"), [({}, "float32"), ({"avx512bf16": True}, "bfloat16")])
-def test_the_faster_precision_depends_on_the_instructions_and_half_is_close(
-    monkeypatch, tiny_net, positions, features, precision
-):
+def test_faster_precision_depends_on_cpu_and_is_accurate(monkeypatch, tiny_net, positions, features, precision):
     monkeypatch.setattr("llvmlite.binding.get_host_cpu_features", lambda: features)
     assert (faster_precision(), faster_precision("cuda")) == (precision, "bfloat16")
     net, boards = tiny_net(6), [board_tensor(side) for side in positions(6)]
@@ -62,14 +60,14 @@ def test_the_faster_precision_depends_on_the_instructions_and_half_is_close(
     assert not any("half" in name for name in net.state_dict())
 
 
-def test_a_policy_is_read_as_it_was_written(policy_file, tiny_net):
+def test_policy_round_trips_through_file(policy_file, tiny_net):
     read, net = read_residual(policy_file), tiny_net()
     assert (read.rules, read.record, type(read.net)) == (Rules(4), {"made": "by a test"}, PolicyNet)
     for mine, theirs in zip(read.net.parameters(), net.parameters(), strict=True):
         assert torch.equal(mine, theirs.half().float())
 
 
-def test_policies_are_agents(policy_file, tiny_net):
+def test_policy_agents_play_and_search(policy_file, tiny_net):
     position = start = Position.initial(Rules(4))
     agent = agents.make_agent(f"rl:{policy_file}")
     assert agents.make_agent(f"rl:weights={policy_file},seed=5").choose(start) == agent.choose(start)
@@ -90,14 +88,14 @@ def test_policies_are_agents(policy_file, tiny_net):
 @pytest.mark.parametrize(
     ("weights", "rules"), [("file", Rules(6)), ("file", Rules(4, "reversed")), ("packaged", Rules(4))], ids=str
 )
-def test_a_policy_plays_its_own_game_only_and_not_every_game_has_a_packaged_one(policy_file, weights, rules):
+def test_policy_of_another_game_or_missing_policy_is_rejected(policy_file, weights, rules):
     spec = f"rl:{policy_file}" if weights == "file" else "rl"
     with pytest.raises(WeightsError, match="4x4 normal"):
         agents.make_agent(spec).choose(Position.initial(rules))
 
 
 @pytest.mark.parametrize("variant", ["normal", "reversed"])
-def test_both_games_have_a_policy_on_6x6_that_plays_by_name_and_on_the_server(variant):
+def test_packaged_6x6_policies_play_by_name_and_on_server(variant):
     rules = Rules(6, variant)
     policy, start = PolicyAgent().load(rules), Position.initial(rules)
     assert (policy.rules, policy.record["options"]["variant"]) == (rules, variant)

@@ -1,4 +1,4 @@
-"""Modules of users inside alpha-beta: the values of plain negamax, legal games, matches, and clear errors."""
+"""Torch modules of users in alpha-beta: equality with plain negamax, matches, copies and errors."""
 
 import copy
 import pickle
@@ -22,7 +22,7 @@ from train.arena.match import play_match
 
 
 class TinyNet(nn.Module):
-    """One convolution, one linear layer, values between -1 and 1; it has a mode, to be put into evaluation mode."""
+    """One convolution and one linear layer, values between -1 and 1; dropout makes the training mode differ."""
 
     def __init__(self, size):
         super().__init__()
@@ -46,19 +46,19 @@ def diverged():
 
 
 def positions_of(rules, seed=0):
-    """Positions of a random game that leave something to play, passes among them."""
-    dice, found = np.random.default_rng(seed), []
+    """Return the unfinished positions of four random games, with positions without moves."""
+    rng, sampled = np.random.default_rng(seed), []
     for _ in range(4):
         position = Position.initial(rules)
         while not position.is_over():
-            found.append(position)
-            position = position.play(int(dice.choice(position.legal_actions())))
-    return found
+            sampled.append(position)
+            position = position.play(int(rng.choice(position.legal_actions())))
+    return sampled
 
 
 @pytest.mark.parametrize("inputs", ["planes", "boards"])
 @pytest.mark.parametrize("size", [4, 6, 8])
-def test_values_are_the_modules_for_any_batch_inside_the_range(size, inputs):
+def test_values_equal_module_output_clipped_to_range(size, inputs):
     rules, (own, opp) = Rules(size), some_boards(size, 100)
     boards = [board_tensor(side) for side in (own, opp)]
     planes = board_planes(torch.stack(boards, dim=1), size)
@@ -67,7 +67,7 @@ def test_values_are_the_modules_for_any_batch_inside_the_range(size, inputs):
     module = tiny(size).module if inputs == "planes" else PatternModule("linear", size)
     if inputs == "boards":
         nn.init.normal_(module.weights)
-    evaluator = TorchEvaluator(module, rules, scale=3.0, inputs=inputs)  # no dropout any more
+    evaluator = TorchEvaluator(module, rules, scale=3.0, inputs=inputs)  # the evaluator switches dropout off
     with torch.no_grad():
         expected = 3 * (module(planes.float()).flatten() if inputs == "planes" else module(*boards)).numpy()
     values, limit = evaluator.static_values(own, opp), size * size - 0.5
@@ -81,32 +81,32 @@ def test_values_are_the_modules_for_any_batch_inside_the_range(size, inputs):
 
 @pytest.mark.parametrize("depth", [1, 2, 3])
 @pytest.mark.parametrize("variant", ["normal", "reversed"])
-def test_alpha_beta_has_the_value_of_plain_negamax(variant, depth):
+def test_alpha_beta_value_equals_negamax(variant, depth):
     evaluator = tiny(4, variant, seed=depth)
     agent, passes, static_value = TorchAgent(evaluator, depth, exact=0), 0, cache(evaluator.static_value)
     chosen = [p for i, p in enumerate(positions_of(evaluator.rules)) if p.must_pass() or i % 5 == 0]
     for position in chosen:
-        found, slow = agent.search(position), negamax(position, depth, static_value)
-        assert found.value == pytest.approx(slow.value, abs=1e-3)
-        assert found.move in position.legal_moves()
-        assert found.nodes > 0
+        result, slow = agent.search(position), negamax(position, depth, static_value)
+        assert result.value == pytest.approx(slow.value, abs=1e-3)
+        assert result.move in position.legal_moves()
+        assert result.nodes > 0
         passes += position.must_pass()
     assert passes
 
 
-def test_the_end_is_played_perfectly():
+def test_endgame_is_played_perfectly():
     agent = TorchAgent(tiny(6), depth=1, exact=8)
     for position in positions_of(Rules(6))[-20:]:
         if position.empties <= 8 and not position.must_pass():
-            found = agent.search(position)
-            assert found.exact
-            assert found.value == solve(position).score == -solve(position.play(found.move)).score
+            result = agent.search(position)
+            assert result.exact
+            assert result.value == solve(position).score == -solve(position.play(result.move)).score
     over = Position(Rules(6), Rules(6).playable, 0)
     assert agent.search(over).move is None
 
 
-def test_it_plays_matches_can_be_copied_and_draws_lots_where_moves_are_equal():
-    """At the start the four moves are images of each other; a module that knows no difference plays them all."""
+def test_agent_plays_matches_is_copied_and_breaks_ties_at_random():
+    """At the start position the four moves are symmetric; an agent of a symmetric module plays them all."""
     agent, start = TorchAgent(tiny(4), depth=2, exact=4, seed=1), Position.initial(Rules(4))
     assert play_match(agent, make_agent("random:seed=2"), 6, Rules(4), opening_plies=2).games == 6
     expected = copy.deepcopy(agent).choose(start)
@@ -136,14 +136,14 @@ def test_it_plays_matches_can_be_copied_and_draws_lots_where_moves_are_equal():
     ],
 )
 @pytest.mark.filterwarnings("ignore::search.evaluators.function.SlowEvaluatorWarning")
-def test_bad_input_is_named(use, name):
+def test_invalid_input_is_named(use, name):
     with pytest.raises(ReversiError, match=name):
         use()
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::search.evaluators.function.SlowEvaluatorWarning")
-def test_the_engine_searches_with_a_module_too():
+def test_engine_searches_with_torch_evaluator():
     evaluator, start = tiny(6), Position.initial(Rules(6))
-    found = Engine(evaluator, Rules(6)).search(start, Limits(depth=3, empties_exact=0))
-    assert found.value == pytest.approx(TorchAgent(evaluator, depth=3).search(start).value, abs=0.02)
+    result = Engine(evaluator, Rules(6)).search(start, Limits(depth=3, empties_exact=0))
+    assert result.value == pytest.approx(TorchAgent(evaluator, depth=3).search(start).value, abs=0.02)

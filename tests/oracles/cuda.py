@@ -1,4 +1,4 @@
-"""The GPU's kernels against the CPU's, in a process of its own: on a GPU, or on a simulator on the CPU.
+"""Compare GPU kernels with the CPU in a separate process, on a GPU or on a simulator.
 
 ``python -m tests.oracles.cuda games|solver|trees JOB …`` prints a line for each job. numba reads ``NUMBA_ENABLE_CUDASIM=1`` and
 triton ``TRITON_INTERPRET=1`` when they are imported.
@@ -24,22 +24,22 @@ from reversi_env.envs.torch_vector import TorchVectorEnv
 from search.engine.solver import solve_batch
 
 HAS_GPU = torch.cuda.is_available()
-#: Variables of a process whose kernels in numba, or in triton, run on the CPU; none where there is a GPU.
+#: Environment variables that make numba or triton run GPU kernels on the CPU; empty if there is a GPU.
 NUMBA_SIMULATES = {} if HAS_GPU else {"NUMBA_ENABLE_CUDASIM": 1}
 TRITON_SIMULATES = {} if HAS_GPU else {"TRITON_INTERPRET": 1}
-#: Games at once: a full block of the simulator's threads and one that is not; the bytes of the masks are no multiple of eight.
+#: Size of the batch: one full and one partial block of the simulator; the masks' bytes are no multiple of eight.
 COUNT = 17
-#: Seconds between two looks of the simulator at the threads of a block.
+#: Seconds between two polls of a block's threads by the simulator.
 PAUSE = 0.0003
 
 
 def repair_simulator():
-    """Make the simulator of numba-cuda 0.30 correct and faster."""
+    """Patch the simulator of numba-cuda 0.30, which is otherwise incorrect and slow."""
     kernelapi = import_module("numba.cuda.simulator.kernelapi")
     lock = threading.Lock()
 
     def shared_array(self, shape, dtype, alignment=None):
-        """A block's shared array: the original finds or makes it without a lock, and searches the whole traceback for its line."""
+        """Return a block's shared array. The original has no lock and searches the whole traceback for the line."""
         frame = sys._getframe(1)
         line = (frame.f_code.co_filename, frame.f_lineno)
         with lock:
@@ -49,7 +49,7 @@ def repair_simulator():
             return self._allocations[line]
 
     def set_after_a_pause(*elements):
-        """The ``set`` that each round of numba's loop over threads begins with: without a pause the loop holds Python's lock."""
+        """Replace the ``set`` at the start of each pass of numba's thread loop, which would otherwise hold the GIL."""
         time.sleep(PAUSE)
         return set(*elements)
 
@@ -58,7 +58,7 @@ def repair_simulator():
 
 
 def numba_device():
-    """The device of the kernels' tensors: the simulator works on those of the CPU."""
+    """Return the device of the kernels' tensors: "cpu" for the simulator."""
     from reversi_env.gpu.driver import SIMULATED
 
     if SIMULATED:
@@ -66,8 +66,8 @@ def numba_device():
     return "cpu" if SIMULATED else "cuda"
 
 
-def assert_same(found, expected):
-    for one, other in zip(found, expected, strict=True):
+def assert_same(results, expected):
+    for one, other in zip(results, expected, strict=True):
         if isinstance(one, dict):
             assert one.keys() == other.keys()
             for name in one:
@@ -80,13 +80,13 @@ def assert_same(found, expected):
 
 
 def first_legal(envs):
-    """The first legal action of every game; for packed boards, which come without a mask, the first square."""
+    """Return the first legal action of every game, or the first square for packed boards, which have no mask."""
     masks = envs.infos.get("action_mask", torch.zeros(COUNT, 1, dtype=torch.bool))
     return masks.to(torch.uint8).argmax(-1)
 
 
 def play(kernel_device, size, variant, opponent, layout, steps, resets, **options):
-    """Random steps, then given actions, some of them illegal or no actions at all; episodes that ended. Perhaps *resets*, too."""
+    """Compare random steps and given, partly illegal actions, then optionally *resets*; return the number of ended episodes."""
     options |= {"size": size, "variant": variant, "opponent": opponent, "layout": layout, "colour": "random"}
     simulated, cpu = (TorchVectorEnv(COUNT, device=device, **options) for device in ("cuda", "cpu"))
     ended = 0
@@ -108,7 +108,7 @@ def play(kernel_device, size, variant, opponent, layout, steps, resets, **option
 
 
 def check_resets(simulated, cpu):
-    """Some games only, other starts, seeds of their own, and states carried from one device to the other."""
+    """Compare partial resets, other starts, lists of seeds, and states moved between the devices."""
     mask = torch.arange(COUNT) % 3 == 0
     options = {"reset_mask": mask, "empties": 3, "colour": "white" if cpu.opponent else "black"}
     assert_same(simulated.reset(options=options), cpu.reset(options=options))
@@ -124,9 +124,9 @@ def check_resets(simulated, cpu):
 
 
 def check_states(kernel_device, size, variant):
-    """Pure states (`reversi_env.gpu.states`) after every kind of action, in rows and broadcast, against numpy's.
+    """Compare `reversi_env.gpu.states` with the CPU after every kind of action, for rows and broadcast.
 
-    On the CPU a number that is no action is an error. On a GPU it forfeits the game, as a move to an occupied square does.
+    On the CPU a number that is no action is an error. On a GPU it forfeits the game, like a move to an occupied square.
     """
     from reversi_env.gpu import states
 
@@ -158,7 +158,7 @@ def check_states(kernel_device, size, variant):
 
 
 def run_games(jobs):
-    """Print how many episodes ended in each job, ``SIZE,VARIANT,OPPONENT,LAYOUT,STEPS``; the first difference is an error."""
+    """Print the number of ended episodes per job ``SIZE,VARIANT,OPPONENT,LAYOUT,STEPS``; any difference is an error."""
     device, sizes = numba_device(), set()
     for job in jobs:
         size, variant, opponent, layout, steps, *more = job.split(",")
@@ -173,9 +173,9 @@ def run_games(jobs):
 
 
 def run_solver(jobs):
-    """Print how many scores differ, and how many positions the card left to the CPU, of each ``SIZE,VARIANT,EMPTIES,COUNT``.
+    """Print the numbers of wrong scores and of positions left to the CPU per job ``SIZE,VARIANT,EMPTIES,COUNT``.
 
-    With ``,tired`` the card gives up after a few turns.
+    With ``,tired`` the kernel leaves a position to the CPU after a few turns.
     """
     numba_device()
     from search.gpu import endgame, solver
@@ -214,7 +214,7 @@ SEARCHES = [
 
 
 def random_function(size, seed=1, device="cpu"):
-    """A network whose logits and values are a random function of the position, in double precision, as Python counts."""
+    """Return a network whose logits and values are a random function of the position, in double precision."""
     rules, generator = Rules(size), torch.Generator().manual_seed(seed)
     weights = torch.randn((128, rules.square_count + 1), dtype=torch.float64, generator=generator).to(device)
 
@@ -226,11 +226,11 @@ def random_function(size, seed=1, device="cpu"):
 
 
 def run_trees(jobs):
-    """Search the same games with kernels and without, with noise, in double precision, where rounding changes no choice.
+    """Compare searches with and without kernels, with noise, in double precision, where rounding changes no choice.
 
     The only job is ``cuda``, for a GPU, with more games.
     """
-    warnings.simplefilter("error", RuntimeWarning)  # a kernel that cannot run tells so
+    warnings.simplefilter("error", RuntimeWarning)  # a kernel that cannot run warns
     device = jobs[0] if jobs else "cpu"
     assert kernels_for(torch.device(device)), "no kernels: expected triton, and TRITON_INTERPRET=1 on a CPU"
     for size, variant, options in SEARCHES:

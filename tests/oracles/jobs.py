@@ -1,4 +1,4 @@
-"""Processes of the command line that tests interrupt, hold or kill at a chosen step, and the files that they leave."""
+"""Processes of the command line that tests interrupt, pause or kill at a chosen step, and the files that they write."""
 
 import atexit
 import csv
@@ -17,17 +17,17 @@ from pathlib import Path
 
 from tests.conftest import REPOSITORY
 
-#: Seconds after which a process is taken to hang; everything is waited for, nothing is timed.
+#: Timeout in seconds for every wait. Tests never measure times.
 PATIENCE = 300
 REVERSI = (
     "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from play.__main__ import main; main()"
 )
-#: What `analyse --json` says.
+#: Keys of the output of `analyse --json`.
 ANALYSIS = {"move", "value", "depth", "exact", "confidence", "pv", "nodes", "seconds"}
 
 
 def launch(*arguments, code=REVERSI, env=os.environ, **options):
-    """``python -c code arguments``, by default the command line; its streams are pipes unless *options* say otherwise."""
+    """Start ``python -c code arguments`` (default: the command line); the default streams are pipes."""
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     command = [sys.executable, "-c", code, *map(str, arguments)]
     return subprocess.Popen(command, text=True, env={**env, "PYTHONPATH": str(REPOSITORY)}, **pipes | options)
@@ -44,7 +44,7 @@ def launched(*arguments, **options):
 
 
 def interrupted(condition, *arguments, **options):
-    """Exit status, standard output and standard error of a process that gets a Ctrl-C when *condition* holds."""
+    """Send Ctrl-C to a process when *condition* holds; return exit status, standard output and standard error."""
     with launched(*arguments, **options) as job:
         wait_until(condition, job)
         job.send_signal(signal.SIGINT)
@@ -53,7 +53,7 @@ def interrupted(condition, *arguments, **options):
 
 
 def wait_until(condition, job=None, pause=0.01):
-    """Wait for something that must come about, *pause* seconds between two looks; before *job* ends, if one is named."""
+    """Check *condition* every *pause* seconds until it holds; fail at the timeout or if *job* ends before."""
     deadline = time.monotonic() + PATIENCE
     while not condition():
         assert job is None or job.poll() is None, job.communicate()
@@ -66,38 +66,38 @@ def files(folder):
 
 
 def children_of(pid):
-    found = []
+    children = []
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = path.read_text().rpartition(")")[2].split()
         except (FileNotFoundError, ProcessLookupError):
             continue
         if int(fields[1]) == pid:
-            found.append(int(path.parent.name))
-    return found
+            children.append(int(path.parent.name))
+    return children
 
 
 def held(code, name, count):
-    """The code of a job that waits before it writes the *count*-th file of a name (a pattern), until its standard input ends.
+    """Return the code of a job that waits before it writes the *count*-th file matching *name*, until its input ends.
 
-    However fast the machine is, and however long the test is held up, the job is still there to be killed.
+    So the test can kill the job at this point, independent of the speed of the machine.
     """
     return f"from tests.oracles.jobs import hold; hold({name!r}, {count})\n{code}"
 
 
 def hold(name, count):
-    """In the job itself, and not in the processes that it starts."""
-    found = itertools.count(1)
+    """Install the hook of `held` in the job itself, not in its child processes."""
+    numbers = itertools.count(1)
 
     def look(event, arguments):
-        if fnmatch(_about_to_be_written(event, arguments), name) and next(found) == count:
+        if fnmatch(_about_to_be_written(event, arguments), name) and next(numbers) == count:
             os.read(0, 1)
 
     sys.addaudithook(look)
 
 
 def _about_to_be_written(event, arguments):
-    """The name of the file that is being put in its place or opened for writing; empty for all else."""
+    """Return the name of the file that is being renamed or opened for writing; empty for other events."""
     if event == "os.rename":
         path = arguments[1]
     elif event == "open" and arguments[2] & (os.O_WRONLY | os.O_RDWR):
@@ -107,14 +107,14 @@ def _about_to_be_written(event, arguments):
     return "" if isinstance(path, int) else os.path.basename(os.fsdecode(path))  # noqa: PTH119 - called very often
 
 
-#: Steps of other libraries' files, which come when they like.
+#: Files of other libraries, whose steps come at unpredictable times.
 _IGNORED = "tensorboard"
-#: Bytes that a write which is cut short lacks: fewer than a line has.
+#: Bytes that a truncated write lacks: fewer than in any line.
 _CUT = 5
 
 
 def kill_at(number, count_file=""):
-    """End this process at its step *number*, from 1, in the folder it works in; 0: never. Its steps are counted in a file."""
+    """Kill this process at file operation *number* (from 1; 0: never) in its folder; write their count to a file."""
     steps, here, busy = itertools.count(1), f"{Path.cwd()}{os.sep}", []
 
     def step(path, descriptor=None):
@@ -122,8 +122,8 @@ def kill_at(number, count_file=""):
             return
         busy.append(path)
         if next(steps) == number:
-            if descriptor is not None and stat.S_ISREG((found := os.fstat(descriptor)).st_mode):
-                os.ftruncate(descriptor, max(0, found.st_size - _CUT))  # not all of it was written
+            if descriptor is not None and stat.S_ISREG((status := os.fstat(descriptor)).st_mode):
+                os.ftruncate(descriptor, max(0, status.st_size - _CUT))  # an incomplete write
             os.kill(os.getpid(), signal.SIGKILL)
         busy.pop()
 
@@ -152,13 +152,13 @@ def _inside(path, here):
 
 
 class Jobs:
-    """Runs jobs, each a fork of one Python that has the large libraries: reading them takes longer than most jobs."""
+    """Jobs as forks of one process with the large libraries, whose import takes longer than most jobs."""
 
     def __init__(self):
         self._python = launch(code="from tests.oracles.jobs import forked\nexec(forked())")
 
     def run(self, code, arguments, folder, kill=0, count_file=""):
-        """The code with *arguments* in *folder*; whether it was killed, at step *kill*, before it could end."""
+        """Run the code with *arguments* in *folder*; return whether it was killed at step *kill*."""
         folder.mkdir(exist_ok=True)
         errors = folder.with_name(f"{folder.name}.errors")
         hooked = f"from tests.oracles.jobs import kill_at; kill_at({kill}, {str(count_file)!r})\n{code}"
@@ -172,7 +172,7 @@ class Jobs:
 
 
 def forked():
-    """In that Python: the code of a job, in a process of the job's own."""
+    """Fork a process per job; return the job's code in the new process."""
     import cma  # noqa: F401
     import numba  # noqa: F401
     import pyarrow  # noqa: F401
@@ -194,7 +194,7 @@ def forked():
 
 
 def results(folder):
-    """All files below *folder* by name, hidden ones too: their bytes, or what they say but for wall times."""
+    """Return the content of all files below *folder* by name, also hidden ones, without wall times."""
     paths = (path for path in folder.rglob("*") if path.is_file() and _IGNORED not in path.parts)
     return {path.relative_to(folder).as_posix(): _content(path) for path in sorted(paths)}
 
@@ -210,7 +210,7 @@ def _content(path):
 
 
 def _timeless(value):
-    """JSON in its order, without anything that a clock has said."""
+    """Return JSON in its order, without wall times."""
     if isinstance(value, dict):
         return [(key, _timeless(part)) for key, part in value.items() if not _is_time(str(key))]
     if isinstance(value, (list, tuple)):
@@ -225,7 +225,7 @@ def _is_time(key):
 def _safetensors(data):
     length = int.from_bytes(data[:8], "little")
     header = json.loads(data[8 : 8 + length])
-    told = {key: json.loads(text) for key, text in header.pop("__metadata__").items()}
-    for part in told.values():
-        part.pop("sha256", None)  # of all that the file has, wall times too
-    return header, _timeless(told), data[8 + length :]
+    metadata = {key: json.loads(text) for key, text in header.pop("__metadata__").items()}
+    for part in metadata.values():
+        part.pop("sha256", None)  # the hash covers wall times
+    return header, _timeless(metadata), data[8 + length :]

@@ -11,7 +11,7 @@ SIZES = (4, 6, 8)
 
 
 def some_boards(size, count=300, seed=0):
-    """Boards from all stages of random games, and some that play never reaches: discs anywhere, few, or none."""
+    """Return boards of all stages of random games, and unreachable ones: random discs, few discs, or none."""
     rules, generator = Rules(size), np.random.default_rng(seed)
     own, opp = batch.random_positions(count, generator.integers(0, LONGEST[size], count), rules, seed=seed)
     filled, mine = generator.integers(0, 2**63, (2, count // 10), dtype=np.uint64) << np.uint64(1)
@@ -21,7 +21,7 @@ def some_boards(size, count=300, seed=0):
 
 
 def loud_net(network, size, seed=0, scale=1.0):
-    """A network whose random parameters are large enough that sums are cut off on both sides, and no two are likely the same."""
+    """Return a network with parameters so large that sums are clipped on both sides and values are distinct."""
     net, generator = PatternModule(network, size, seed), torch.Generator().manual_seed(seed + 1)
     spread = {"weights": 0.5, "constants": 3.0, "rows": 0.15, "heads": 0.7}
     for name, array in net.arrays.items():
@@ -31,10 +31,10 @@ def loud_net(network, size, seed=0, scale=1.0):
 
 
 def random_network(network, size, seed=0, variant="normal", scale=1.0):
-    """The same as a weight file has it."""
+    """Return `loud_net` as a network with quantised weights, as in a weight file."""
     return loud_net(network, size, seed, scale).to_network(Rules(size, variant), {"seed": seed})
 
 
 def digits_of(own, opp, squares):
-    """0 empty, 1 own, 2 opponent's, for each of the squares."""
+    """Return 0 (empty), 1 (own) or 2 (opponent's) for each of the squares."""
     return [(own >> sq & 1) + 2 * (opp >> sq & 1) for sq in squares]

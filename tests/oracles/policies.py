@@ -12,23 +12,23 @@ from reversi_env import Rules, batch
 
 @pytest.fixture
 def no_litter(tmp_path_factory, monkeypatch):
-    """The system's temporary folder is as empty in the end as it was, but for the one cache that torch has there."""
+    """Fail if the test leaves anything in the system's temporary folder except torch's compilation cache."""
     folder = tmp_path_factory.mktemp("temporary")
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
-    monkeypatch.delenv("SB3_LOGDIR")  # what has no logger of its own would make a folder in the other
+    monkeypatch.delenv("SB3_LOGDIR")  # models without a logger write to the temporary folder
     yield
     assert [path.name for path in folder.iterdir() if not path.name.startswith("torchinductor_")] == []
 
 
 @pytest.fixture
 def tiny_net():
-    """A network with random weights, the same every time."""
+    """A function that makes a network with deterministic random weights."""
 
     def make(size=4, seed=0):
         with torch.random.fork_rng():
             torch.manual_seed(seed)
             net = PolicyNet(size, channels=4, blocks=1)
-            for layer in (net.policy[1], net.value):  # not nearly all alike, as they begin
+            for layer in (net.policy[1], net.value):  # the initial outputs are almost constant
                 torch.nn.init.normal_(layer.weight)
         return net.eval()
 
@@ -37,7 +37,7 @@ def tiny_net():
 
 @pytest.fixture
 def policy_file(tiny_net, tmp_path):
-    """A policy for the 4x4 board in a file."""
+    """The path of a policy for 4x4."""
     path = tmp_path / "policy.safetensors"
     path.write_bytes(SavedResidual(Rules(4), tiny_net(), {"made": "by a test"}).to_bytes())
     return path
@@ -45,13 +45,13 @@ def policy_file(tiny_net, tmp_path):
 
 @pytest.fixture
 def positions():
-    """Positions of a game in the middle, passes among them, as two arrays of boards."""
+    """A function that returns the boards of unfinished positions, some without moves."""
 
     def make(size=4, count=64):
         rules = Rules(size)
         parts = [batch.random_positions(count, plies, rules, seed=plies) for plies in range(0, size * size - 8, 3)]
         own, opp = (np.concatenate(sides) for sides in zip(*parts, strict=True))
-        going_on = ~batch.is_over(own, opp, rules)
-        return own[going_on], opp[going_on]
+        running = ~batch.is_over(own, opp, rules)
+        return own[running], opp[running]
 
     return make

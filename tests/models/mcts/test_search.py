@@ -1,4 +1,4 @@
-"""The batched tree search against a reference: the search of one game, node by node, in plain Python; and against the solver."""
+"""The batched tree search against a reference in plain Python (one game, node by node) and against the solver."""
 
 import math
 import warnings
@@ -49,13 +49,13 @@ class Node:
         return self.children[action].visits if action in self.children else 0
 
     def values(self):
-        """Of all actions, visited or not."""
+        """Return the completed Q-values of all actions."""
         seen = {action: -child.total / child.visits for action, child in self.children.items()}
         probs, visits = self.policy(), sum(child.visits for child in self.children.values())
         mixed = self.raw_value
         if seen:
-            known = sum(probs[action] * value for action, value in seen.items()) / sum(probs[a] for a in seen)
-            mixed = (self.raw_value + visits * known) / (1 + visits)
+            visited = sum(probs[action] * value for action, value in seen.items()) / sum(probs[a] for a in seen)
+            mixed = (self.raw_value + visits * visited) / (1 + visits)
         return {action: seen.get(action, mixed) for action in self.logits}
 
     def improved(self):
@@ -102,12 +102,12 @@ class Reference:
         node, path = root, [root]
         while True:
             action = self.at_root(node, considered_visits, noise) if node is root else self.below(node)
-            known = action in node.children
-            if not known:
+            expanded = action in node.children
+            if not expanded:
                 node.children[action] = Node(self, node.position.play(action))
             node = node.children[action]
             path.append(node)
-            if not known or node.terminal or len(path) > self.max_depth:
+            if not expanded or node.terminal or len(path) > self.max_depth:
                 break
         for height, node in enumerate(reversed(path)):
             node.visits += 1
@@ -146,7 +146,7 @@ class Reference:
         (4, "normal", {"simulations": 25, "method": "puct", "exact": 3}),
     ],
 )
-def test_a_batch_finds_what_one_game_finds_node_by_node(size, variant, how):
+def test_batched_search_equals_reference_search(size, variant, how):
     rules, network = Rules(size, variant), random_function(size)
     own, opp = roots_of(rules, 12)
     search, reference = TreeSearch(network, rules, **how), Reference(network, rules, **how)
@@ -162,15 +162,15 @@ def test_a_batch_finds_what_one_game_finds_node_by_node(size, variant, how):
         assert int(output.action[row]) == best
 
 
-def test_a_search_whose_kernels_cannot_run_goes_on_without_them_and_says_so(monkeypatch):
+def test_search_without_working_kernels_falls_back_with_warning(monkeypatch):
     class Kernels:
         def __init__(self, *_, **__):
             pass
 
-        def refused(self, *_):
+        def raise_error(self, *_):
             raise OSError("no compiler here")
 
-        select = expand_and_backup = refused
+        select = expand_and_backup = raise_error
 
     rules = Rules(4)
     roots = functional.init(3, rules, seed=1, opening_plies=4, device="cpu")
@@ -184,7 +184,7 @@ def test_a_search_whose_kernels_cannot_run_goes_on_without_them_and_says_so(monk
     assert len(caught) == 2
 
 
-def test_kernels_that_find_something_else_are_not_used(monkeypatch):
+def test_kernels_with_wrong_results_are_not_used(monkeypatch):
     rules = Rules(4)
     roots = functional.init(20, rules, seed=1, opening_plies=4, device="cpu")
     plain = TreeSearch(random_function(4), rules, 6)
@@ -215,7 +215,7 @@ def test_kernels_that_find_something_else_are_not_used(monkeypatch):
         *(("reversed", "gumbel", 5, 10, 1), ("reversed", "puct", 5, 10, 1)),
     ],
 )
-def test_a_search_without_a_network_plays_the_value_of_the_solver(variant, method, plies, exact, share):
+def test_search_with_uniform_network_plays_like_the_solver(variant, method, plies, exact, share):
 
     def uniform(own, opp):
         return torch.zeros(len(own), 16), torch.zeros(len(own))
@@ -231,19 +231,19 @@ def test_a_search_without_a_network_plays_the_value_of_the_solver(variant, metho
 
 
 @pytest.mark.parametrize("wrong", [{"method": "uct"}, {"simulations": 0}])
-def test_impossible_searches_are_refused(wrong):
+def test_invalid_search_options_are_rejected(wrong):
     with pytest.raises(ReversiError, match=f"{next(iter(wrong))}="):
         TreeSearch(random_function(4), Rules(4), **wrong)
 
 
-def test_games_of_another_board_are_refused():
+def test_states_of_another_size_are_rejected():
     with pytest.raises(ReversiError, match="size=6"):
         TreeSearch(random_function(4), Rules(4)).run(functional.init(2, Rules(6), device="cpu"))
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not find_spec("triton"), reason="triton is not installed")
-def test_triton_kernels_find_what_torch_finds():
+def test_triton_kernels_equal_torch_operations():
     lines = output_of("-m", "tests.oracles.cuda", "trees", *["cuda"] * HAS_GPU, **TRITON_SIMULATES)
     assert len(lines) == 5
     assert all(line.endswith("games alike") for line in lines)

@@ -1,4 +1,4 @@
-"""The search of one game: the batched search's results, in few calls of the network; limits of time, stops and the cache."""
+"""The search of one game: the results of the batched search, few network calls, time limits, stops and the cache."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ from tests.oracles.search import positions
 
 
 class Network:
-    """A function of boards for the host, with the number of its calls and of the positions in them."""
+    """A network for numpy boards that counts its calls and positions."""
 
     def __init__(self, function):
         self.function, self.calls, self.positions = function, 0, 0
@@ -38,8 +38,8 @@ class Network:
     ],
 )
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
-def test_one_game_is_searched_as_in_a_batch(size, variant, simulations, how, dtype):
-    """In float32 the batched search rounds its sums, so that a few of its choices between nearly equal actions may differ."""
+def test_single_search_equals_batched_search(size, variant, simulations, how, dtype):
+    """In float32 the batched search rounds its sums, so choices between nearly equal actions may differ."""
 
     def network(own, opp):
         return tuple(output.to(dtype) for output in random_function(size)(own, opp))
@@ -62,7 +62,7 @@ def test_one_game_is_searched_as_in_a_batch(size, variant, simulations, how, dty
     assert equal >= len(sampled) * (1 if dtype == torch.float64 else 0.95)
 
 
-def test_rounds_are_those_of_the_sequence_and_share_the_time():
+def test_sequential_halving_rounds_and_time_shares():
     for actions in range(1, 17):
         for simulations in (1, 7, 64, 100):
             sequence = [visits for visits, leaves in halving(actions, simulations) for _ in range(leaves)]
@@ -72,7 +72,7 @@ def test_rounds_are_those_of_the_sequence_and_share_the_time():
     assert [batches.count(leaves) for leaves in (16, 8, 4, 2)] == [10, 10, 10, 10]
 
 
-def test_leaves_of_a_round_are_one_call_and_known_positions_none():
+def test_round_needs_one_network_call_and_cached_positions_none():
     rules, network = Rules(8), Network(random_function(8))
     search, position = SingleSearch(network, rules), Position.initial(rules).play_all(["d3", "c3"])
     first = search.run(position, 64)
@@ -89,7 +89,7 @@ def test_leaves_of_a_round_are_one_call_and_known_positions_none():
     assert len(search._cache) <= 3
 
 
-def test_a_stop_and_a_limit_of_time_leave_the_moves_that_were_searched():
+def test_stop_and_time_limit_keep_completed_simulations():
     rules = Rules(6)
     search, stops = SingleSearch(Network(random_function(6)), rules), iter([False] * 6)
     result = search.run(Position.initial(rules), is_stopped=lambda: next(stops, True))
@@ -100,8 +100,8 @@ def test_a_stop_and_a_limit_of_time_leave_the_moves_that_were_searched():
 
 
 @pytest.mark.parametrize("channels", [8, 64])
-def test_the_host_network_is_the_residual_network(channels):
-    """In bfloat16 on some CPUs, where the network is wide."""
+def test_host_network_equals_residual_network(channels):
+    """On some CPUs, wide networks run in bfloat16."""
     net = ResidualNet(6, channels=channels, blocks=1)
     torch.nn.init.normal_(net.value.weight, std=0.05)
     torch.nn.init.normal_(net.blocks[0].second.weight, std=0.05)

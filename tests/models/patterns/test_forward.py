@@ -1,4 +1,4 @@
-"""The compiled forward passes against torch, on boards of all sizes."""
+"""Compiled forward passes against torch, for all board sizes."""
 
 import weakref
 
@@ -32,7 +32,7 @@ from tests.oracles.patterns import SIZES, digits_of, random_network, some_boards
 
 every_size = pytest.mark.parametrize("size", SIZES)
 every_kind = pytest.mark.parametrize("kind", NETWORKS)
-#: Sums of float32 in another order: discs, for values of a few dozen.
+#: Tolerance in discs: float32 sums in another order, for values of a few dozen discs.
 ROUNDING = 1e-3
 
 
@@ -43,8 +43,8 @@ def values(network, own, opp):
 
 @every_kind
 @every_size
-def test_torch_and_search_agree(size, kind):
-    """With weights as a file has them, only sums of float32 in another order are left to differ, inside the range of scores."""
+def test_torch_and_compiled_values_agree(size, kind):
+    """With quantised weights, only the order of float32 sums differs, inside the range of scores."""
     network, (own, opp) = random_network(kind, size, variant="reversed"), some_boards(size)
     net = PatternModule.of(network)
     with torch.no_grad():
@@ -60,7 +60,7 @@ def test_torch_and_search_agree(size, kind):
 
 @every_kind
 @every_size
-def test_the_value_is_the_same_under_all_symmetries(size, kind):
+def test_value_is_equal_under_all_symmetries(size, kind):
     network, (own, opp) = random_network(kind, size, seed=1), some_boards(size, 60)
     expected = values(network, own, opp)
     assert np.unique(expected).size > 20
@@ -70,7 +70,7 @@ def test_the_value_is_the_same_under_all_symmetries(size, kind):
         assert np.array_equal(values(network, *image), expected)
 
 
-def test_rounded_numbers_are_the_nearest_that_fit():
+def test_quantised_numbers_are_rounded_and_clipped():
     discs = np.array([0, 1, -1, 0.6 / UNITS, 300, -300], np.float32)
     assert ArraySpec(np.int16, (6,), UNITS).quantise(discs).tolist() == [0, UNITS, -UNITS, 1, 32767, -32767]
     parts = np.array([5.0, -5.0, 0.5, 0.6 / 128], np.float32)
@@ -79,12 +79,12 @@ def test_rounded_numbers_are_the_nearest_that_fit():
     np.testing.assert_array_equal(spec.fake_quantise(parts), spec.dequantise(spec.quantise(parts)))
 
 
-WORK = np.dtype([accumulator.ACCUMULATORS], align=True)
+STATE = np.dtype([accumulator.ACCUMULATORS], align=True)
 
 
 @njit
-def carried_and_whole(thread_states, nets, own, opp, playable, squares, seed):
-    """A game of random moves with carried states: values compared, those that differ from the board's, and passes."""
+def play_and_compare(thread_states, nets, own, opp, playable, squares, seed):
+    """Play a random game with accumulators; return the numbers of compared values, of wrong values and of passes."""
     thread, net = thread_states[0], nets[0]
     compared, wrong, passes, level = 0, 0, 0, squares - popcount(own | opp)
     refresh_accumulator(net, accumulator_of(thread, level), own, opp)
@@ -116,34 +116,34 @@ def carried_and_whole(thread_states, nets, own, opp, playable, squares, seed):
 
 @every_kind
 @every_size
-def test_values_by_carried_states_are_those_of_the_board_bit_for_bit(size, kind):
+def test_incremental_values_equal_full_evaluation(size, kind):
     rules, network = Rules(size), random_network(kind, size).compiled()
-    start, found = Position.initial(rules), []
+    start, counts = Position.initial(rules), []
     for seed in range(40):
         boards = np.uint64(start.own), np.uint64(start.opp), np.uint64(rules.playable)
-        found.append(carried_and_whole(np.zeros(1, WORK), network.record, *boards, rules.square_count, np.int64(seed)))
-    compared, wrong, passes = np.sum(found, axis=0)
+        counts.append(play_and_compare(np.zeros(1, STATE), network.record, *boards, rules.square_count, np.int64(seed)))
+    compared, wrong, passes = np.sum(counts, axis=0)
     assert compared > 40 * rules.square_count
     assert passes > 50  # 40 of them end the games
     assert wrong == 0
 
 
 @every_size
-def test_rows_of_discs_add_up_to_the_states_of_plain_python(size):
+def test_digit_table_sums_equal_pattern_states(size):
     table, patterns = digit_table(size), patterns_of(size)
     boards = [*zip(*some_boards(size, 40), strict=True), (0, Rules(size).playable)]
     assert len(patterns.instances) <= sum(LANES) <= table.shape[2] == STATES
     for own, opp in boards:
         mine, theirs = (sum(table[row, int(board) >> 8 * row & 255] for row in range(8)) for board in (own, opp))
-        found = mine + 2 * theirs
+        states = mine + 2 * theirs
         for column, (number, symmetry) in enumerate(patterns.instances):
             digits = digits_of(int(own), int(opp), patterns.patterns[number].image(symmetry))
             places = patterns.patterns[number].search_places
-            assert found[column] == sum(digit * 3**place for place, digit in zip(places, digits, strict=True))
+            assert states[column] == sum(digit * 3**place for place, digit in zip(places, digits, strict=True))
 
 
-def test_a_network_keeps_the_table_that_its_record_points_to():
-    """Two threads that ask for the first time at once are given one each, and only one of them is remembered."""
+def test_network_keeps_the_digit_table_alive():
+    """Two concurrent first calls create one table each, and the cache keeps only one of them."""
     digit_table.cache_clear()
     table = weakref.ref(digit_table(4))
     compiled = random_network("deep", 4).compiled()
@@ -154,24 +154,24 @@ def test_a_network_keeps_the_table_that_its_record_points_to():
 
 
 @pytest.mark.slow
-def test_the_deep_network_on_a_cpu_without_instructions_for_it(monkeypatch):
-    """Products of bytes are the same whatever makes them; multiplying and adding in two instructions rounds once more."""
+def test_deep_network_without_special_cpu_instructions(monkeypatch):
+    """Byte products are exact with all instructions; without fused multiply-add there is one more rounding."""
     network, (own, opp) = random_network("deep", 4), some_boards(4, 100)
     expected = values(network, own, opp)
     for fused, tolerance in ((vectors.fuses, 0), (lambda context: False, ROUNDING)):
-        asked = []
+        calls = []
         monkeypatch.setattr(vectors, "fuses", fused)
-        monkeypatch.setattr(vectors, "cpu_features", lambda context, asked=asked: asked.append(context) or set())
-        compiled, value = network.compiled(), njit(evaluator_for(SHAPE)[1])  # not what is known: compiled anew
-        found = [value(compiled.record[0], a, b) for a, b in zip(own, opp, strict=True)]
-        assert found == pytest.approx(expected.tolist(), abs=tolerance, rel=0)
-        assert asked
+        monkeypatch.setattr(vectors, "cpu_features", lambda context, calls=calls: calls.append(context) or set())
+        compiled, value = network.compiled(), njit(evaluator_for(SHAPE)[1])  # a new compilation, not the cached one
+        result = [value(compiled.record[0], a, b) for a, b in zip(own, opp, strict=True)]
+        assert result == pytest.approx(expected.tolist(), abs=tolerance, rel=0)
+        assert calls
 
 
-def test_weights_of_units_are_rounded_once():
-    """What a file has is what the search works with; files from before that are rounded when they are read."""
+def test_quantising_heads_twice_changes_nothing():
+    """Files have quantised weights, as the search uses them; weights of older files are quantised on reading."""
     heads = np.random.default_rng(0).normal(size=(3, SHAPE.head)).astype(np.float32)
-    heads[0, SHAPE.first : SHAPE.bias] = 0  # units without weights have biases still
+    heads[0, SHAPE.first : SHAPE.bias] = 0  # units without weights still have biases
     once = quantised_heads(SHAPE, heads)
     assert 0 < np.abs(once - heads).max() < 0.02
     assert np.array_equal(quantised_heads(SHAPE, once), once)
@@ -181,8 +181,8 @@ def test_weights_of_units_are_rounded_once():
 
 
 @every_size
-def test_legal_moves_of_tensors(size):
+def test_legal_moves_of_tensors_equal_kernels(size):
     rules, (own, opp) = Rules(size), some_boards(size)
-    found = legal_moves(board_tensor(own), board_tensor(opp), rules.playable).numpy().view(np.uint64)
+    result = legal_moves(board_tensor(own), board_tensor(opp), rules.playable).numpy().view(np.uint64)
     expected = [bitboard.legal_moves(a, b, np.uint64(rules.playable)) for a, b in zip(own, opp, strict=True)]
-    assert found.tolist() == expected
+    assert result.tolist() == expected

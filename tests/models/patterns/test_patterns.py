@@ -1,4 +1,4 @@
-"""The geometry of the patterns: what they cover, which instances there are, and which states share a weight."""
+"""The geometry of the patterns: squares, instances, and shared weights."""
 
 from itertools import pairwise
 
@@ -15,22 +15,22 @@ every_size = pytest.mark.parametrize("size", SIZES)
 
 
 def cells(size, pattern):
-    """The pattern's squares as (row, column) of the board itself."""
+    """Return the squares of the pattern as (row, column) of the board."""
     rules = Rules(size)
     return {divmod(rules.action_of(sq), size) for sq in pattern.squares}
 
 
 @every_size
-def test_the_patterns_are_what_their_names_say_and_have_each_of_their_places_once(size):
+def test_patterns_match_their_names_and_have_distinct_instances(size):
     last, patterns = size - 1, patterns_of(size)
-    found = {p.name: cells(size, p) for p in patterns.patterns}
-    assert found["edge and X"] == {(0, c) for c in range(size)} | {(1, 1), (1, last - 1)}
-    assert found[f"diagonal of {size}"] == {(i, i) for i in range(size)}
-    assert found["diagonal of 4"] == {(i, i + size - 4) for i in range(4)}
+    cells_by_name = {p.name: cells(size, p) for p in patterns.patterns}
+    assert cells_by_name["edge and X"] == {(0, c) for c in range(size)} | {(1, 1), (1, last - 1)}
+    assert cells_by_name[f"diagonal of {size}"] == {(i, i) for i in range(size)}
+    assert cells_by_name["diagonal of 4"] == {(i, i + size - 4) for i in range(4)}
     if size > 4:
-        assert found["corner 3x3"] == {(r, c) for r in range(3) for c in range(3)}
-        assert found["corner 2x5"] == {(r, c) for r in range(2) for c in range(5)}
-        assert len(found["corner triangle"]) == 10
+        assert cells_by_name["corner 3x3"] == {(r, c) for r in range(3) for c in range(3)}
+        assert cells_by_name["corner 2x5"] == {(r, c) for r in range(2) for c in range(5)}
+        assert len(cells_by_name["corner triangle"]) == 10
     assert len(patterns.instances) == {4: 14, 6: 38, 8: 50}[size]
     for number, pattern in enumerate(patterns.patterns):
         places = [frozenset(pattern.image(symmetry)) for n, symmetry in patterns.instances if n == number]
@@ -40,7 +40,7 @@ def test_the_patterns_are_what_their_names_say_and_have_each_of_their_places_onc
 
 
 @every_size
-def test_an_image_is_read_from_the_transformed_board(size):
+def test_pattern_image_equals_pattern_of_transformed_board(size):
     generator, patterns = np.random.default_rng(size), patterns_of(size)
     assert patterns.digit_weights.shape == (64, len(patterns.instances))
     for column, (number, symmetry) in enumerate(patterns.instances):
@@ -53,7 +53,7 @@ def test_an_image_is_read_from_the_transformed_board(size):
 
 
 @every_size
-def test_states_that_mean_the_same_share_a_weight_and_no_others_do(size):
+def test_only_symmetric_states_share_a_weight(size):
     patterns = patterns_of(size)
     assert np.array_equal(np.unique(patterns.weight_index), np.arange(patterns.weight_count))
     parts = np.split(patterns.weight_index, patterns.offsets[1:-1])
@@ -64,5 +64,5 @@ def test_states_that_mean_the_same_share_a_weight_and_no_others_do(size):
         tied = patterns.weight_index[offset : offset + pattern.state_count]
         for state in states.tolist():
             digits = [state // 3**k % 3 for k in range(len(pattern.squares))]
-            alike = {sum(digits[source] * 3**k for k, source in enumerate(order)) for order in orders}
-            assert set(np.flatnonzero(tied == tied[state]).tolist()) == alike
+            symmetric = {sum(digits[source] * 3**k for k, source in enumerate(order)) for order in orders}
+            assert set(np.flatnonzero(tied == tied[state]).tolist()) == symmetric

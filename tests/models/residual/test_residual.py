@@ -1,4 +1,4 @@
-"""Residual networks: symmetries, files, fused inference, and the agent that plays by them."""
+"""Residual networks: symmetries, files, fused inference, and the agent `zero`."""
 
 import numpy as np
 import pytest
@@ -43,7 +43,7 @@ def weights(tmp_path_factory):
 
 
 @pytest.mark.parametrize("size", [4, 6, 8])
-def test_images_of_squares_are_those_of_the_boards(size):
+def test_square_images_match_transformed_boards(size):
     rules = Rules(size)
     _, _, own, opp = boards_of(rules)
     legal = board_planes(legal_moves(own, opp, rules.playable), size).flatten(1)
@@ -53,7 +53,7 @@ def test_images_of_squares_are_those_of_the_boards(size):
         assert (legal[:, images] == board_planes(expected, size).flatten(1)).all()
 
 
-def test_symmetrised_logits_and_values_are_those_of_every_image():
+def test_symmetrised_network_is_equivariant():
     net, rules = network_of(6), Rules(6)
     own, opp = boards_of(rules, 8)[2:]
     logits, values = residual.symmetrised(net, rules)(own, opp)
@@ -64,7 +64,7 @@ def test_symmetrised_logits_and_values_are_those_of_every_image():
         assert torch.allclose(of_image[1], values, atol=1e-4)
 
 
-def test_an_input_plane_says_whether_the_number_of_empties_is_odd():
+def test_parity_plane_is_set_for_odd_empties():
     own, opp, *boards = boards_of(Rules(6))
     planes, net = [], network_of(6)
     net.entry.register_forward_hook(lambda module, args, output: planes.append(args[0]))
@@ -73,15 +73,15 @@ def test_an_input_plane_says_whether_the_number_of_empties_is_odd():
     assert (planes[0][:, 5] == odd[:, None, None]).all()
 
 
-def test_a_failure_to_compile_or_record_is_reported_once(monkeypatch):
-    def refused(*_, **__):
+def test_failed_compilation_or_graph_recording_warns_once(monkeypatch):
+    def raise_error(*_, **__):
         raise RuntimeError("no compiler\nhere")
 
     def doubled(tensor):
         return (tensor + tensor,)
 
-    monkeypatch.setattr(torch, "compile", lambda function, **kwargs: refused)
-    monkeypatch.setattr(inference, "_Graph", refused)
+    monkeypatch.setattr(torch, "compile", lambda function, **kwargs: raise_error)
+    monkeypatch.setattr(inference, "_Graph", raise_error)
     for function, operation in (
         (inference.TorchCompiled(doubled), "compile"),
         (inference.CudaGraphed(doubled), "record"),
@@ -91,7 +91,7 @@ def test_a_failure_to_compile_or_record_is_reported_once(monkeypatch):
         assert len(warnings) == 1
 
 
-def test_the_best_move_of_the_policy_is_the_legal_one_with_the_highest_logit():
+def test_best_policy_action_is_legal_with_highest_logit():
     rules, net = Rules(6), network_of(6)
     boards = boards_of(rules)
     actions = residual.best_policy_actions(net, *boards[2:], rules)
@@ -100,8 +100,8 @@ def test_the_best_move_of_the_policy_is_the_legal_one_with_the_highest_logit():
         assert action == (0 if legal == [rules.pass_action] else max(legal, key=logits.__getitem__))
 
 
-def test_fused_blocks_agree_with_the_network_and_fall_back_where_there_is_no_cudnn(monkeypatch):
-    def one_kernel(maps, weight, added, share, bias, *convolution):  # cuDNN's, for CUDA alone
+def test_fused_network_agrees_and_falls_back_without_cudnn(monkeypatch):
+    def one_kernel(maps, weight, added, share, bias, *convolution):  # replaces the kernel of cuDNN, which needs CUDA
         stride, padding, dilation, groups = convolution
         plain = torch.convolution(maps, weight, bias, stride, padding, dilation, False, [0, 0], groups)
         return torch.relu(plain + share * added)
@@ -120,7 +120,7 @@ def test_fused_blocks_agree_with_the_network_and_fall_back_where_there_is_no_cud
     assert len(warnings) == 1
 
 
-def test_a_file_gives_the_network_back_with_values_equal_in_all_images(weights):
+def test_network_from_file_has_symmetric_values(weights):
     rules = Rules(4)
     saved, (own, opp, *_) = residual.read_residual(weights), boards_of(rules, 20)
     evaluator = TorchEvaluator(residual.ValueFromBoards(saved.net, symmetric=True), rules, inputs="boards")
@@ -129,7 +129,7 @@ def test_a_file_gives_the_network_back_with_values_equal_in_all_images(weights):
     assert np.ptp(values) > 0
 
 
-def test_files_of_another_network_or_game_are_refused(weights, tmp_path):
+def test_file_of_another_network_or_game_is_rejected(weights, tmp_path):
     others = [tmp_path / f"other{channels}.safetensors" for channels in (6, 0)]
     for channels, other in zip((6, 0), others, strict=True):
         content = weights.read_bytes().replace(b'channels\\": 4', b'channels\\": %d' % channels, 1)
@@ -144,7 +144,7 @@ def test_files_of_another_network_or_game_are_refused(weights, tmp_path):
             make_agent(spec).check(rules)
 
 
-def test_the_agent_plays_with_and_without_search(weights):
+def test_agent_plays_with_and_without_search(weights):
     ends = set()
     searches = "simulations=12 simulations=6,exact=5 time=0.02,exact=0 simulations=4,temperature=2 depth=2,exact=0"
     for options in ("temperature=0", "temperature=3", *searches.split()):
@@ -157,17 +157,17 @@ def test_the_agent_plays_with_and_without_search(weights):
     assert len(ends) > 1
 
 
-def test_options_that_exclude_each_other_are_refused_before_the_game(weights):
+def test_conflicting_options_are_rejected(weights):
     for options, name in (("simulations=4,depth=2", "depth=2"), ("depth=3,time=1", "depth=3")):
         with pytest.raises(ReversiError, match=name):
             make_agent(f"zero:{weights},{options}")
 
 
-def test_the_search_ends_when_it_is_stopped_at_its_soft_limit_and_with_exact_play(weights):
+def test_search_ends_by_stop_soft_limit_or_solver(weights):
     agent, start = make_agent(f"zero:{weights},time=100000,exact=0"), Position.initial(Rules(4))
     agent.prepare(start.rules)
     searching = in_background(lambda: agent.search(start))
-    wait_until(lambda: agent.stop() or searching.done())  # a stop before the search begins is not heard
+    wait_until(lambda: agent.stop() or searching.done())  # a stop before the search begins has no effect
     assert searching.result().move in start.legal_moves()
     soft = in_background(lambda: agent.search(start, Limits(time=100_000, soft=0.1), multi_pv=3))
     assert soft.result(PATIENCE).moves[0].move in start.legal_moves()
@@ -175,7 +175,7 @@ def test_the_search_ends_when_it_is_stopped_at_its_soft_limit_and_with_exact_pla
     assert (solved.exact, solved.value) == (True, Solver(start.rules).solve(start).score)
 
 
-def test_a_solution_that_takes_too_long_is_left_for_the_search():
+def test_search_replaces_a_solver_that_takes_too_long():
     agent, rules = make_agent("zero:time=0.1,exact=30"), Rules(6)
     position = Position(rules, *map(int, np.concatenate(batch.random_positions(1, 4, rules, seed=2))))
     agent.prepare(rules)
@@ -187,7 +187,7 @@ def test_a_solution_that_takes_too_long_is_left_for_the_search():
 
 @pytest.mark.parametrize("variant", ["normal", "reversed"])
 @pytest.mark.parametrize("size", [6, 8])
-def test_the_package_has_networks(size, variant):
+def test_package_has_strong_networks(size, variant):
     rules = Rules(size, variant)
     points = make_agent("zero").load(rules).record["figures"][-1]["points"]
     assert points["greedy"] > 0.8 > 0.5 < points["six-factor:depth=2"]

@@ -244,3 +244,11 @@ def test_training_writes_a_curve_and_continues_it(small, tmp_path):
     model.learn(64, callback=onward, reset_num_timesteps=False)
     assert sorted(onward.curve.points) == [0, 64, 128, 192]
     assert isinstance(onward.curve.points[64], Judgement)
+
+
+@pytest.mark.slow
+def test_policies_with_dict_observations_have_a_curve(small, tmp_path):
+    callback, env = RegretCallback(small, tmp_path, every=16), ReversiVecEnv(2, size=6, observation="dict")
+    model = MaskablePPO("MultiInputPolicy", env, n_steps=8, batch_size=16, n_epochs=1, policy_kwargs={"net_arch": [8]})
+    model.learn(16, callback=callback)
+    assert sorted(callback.curve.points) == [0, 16]

@@ -28,8 +28,9 @@ class RegretCallback(BaseCallback):
     """Measures the regret of the policy's best moves every *every* steps.
 
     It writes ``regret.csv``, and at the end ``regret.svg``, in *folder*, and logs ``regret/discs``, ``regret/optimal`` and
-    ``regret/spoilt``. An existing curve is continued from the model's step. The model's observations are two planes, alone or in a
-    ``dict``. A model whose ``predict`` takes no action masks may choose an illegal move, which raises a `TrainError`.
+    ``regret/spoilt``. An existing curve is continued from the model's step. The model's observations are ``planes`` (without extra
+    ones), ``dict`` or ``flat``. A model whose ``predict`` takes no action masks may choose an illegal move, which raises a
+    `TrainError`.
     """
 
     def __init__(self, positions: ExactSet, folder: Path, every: int = 50_000, *, verbose: int = 0) -> None:
@@ -70,6 +71,10 @@ class RegretCallback(BaseCallback):
         options: dict[str, Any] = {"deterministic": True}
         if "action_masks" in inspect.signature(predict).parameters:
             options["action_masks"] = masks
-        if isinstance(self.model.observation_space, spaces.Dict):
+        space = self.model.observation_space
+        if isinstance(space, spaces.Dict):
             return np.asarray(predict({"observation": observations, "action_mask": masks}, **options)[0])
+        if len(space.shape or ()) == 1:  # flat
+            own, opp = observations[:, 0].astype(np.int8), observations[:, 1].astype(np.int8)
+            observations = (own - opp).reshape(len(own), -1)
         return np.asarray(predict(observations, **options)[0])

@@ -247,8 +247,9 @@ def test_training_writes_a_curve_and_continues_it(small, tmp_path):
 
 
 @pytest.mark.slow
-def test_policies_with_dict_observations_have_a_curve(small, tmp_path):
-    callback, env = RegretCallback(small, tmp_path, every=16), ReversiVecEnv(2, size=6, observation="dict")
-    model = MaskablePPO("MultiInputPolicy", env, n_steps=8, batch_size=16, n_epochs=1, policy_kwargs={"net_arch": [8]})
+@pytest.mark.parametrize(("observation", "policy"), [("dict", "MultiInputPolicy"), ("flat", "MlpPolicy")])
+def test_policies_with_other_observations_have_a_curve(small, tmp_path, observation, policy):
+    callback, env = RegretCallback(small, tmp_path, every=16), ReversiVecEnv(2, size=6, observation=observation)
+    model = MaskablePPO(policy, env, n_steps=8, batch_size=16, n_epochs=1, policy_kwargs={"net_arch": [8]})
     model.learn(16, callback=callback)
     assert sorted(callback.curve.points) == [0, 16]

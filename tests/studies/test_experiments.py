@@ -14,7 +14,7 @@ from studies.game_tree import breadth
 from studies.reports import report_000, report_001, report_002, report_003, report_004, tuning
 from studies.sections import Section, Table, table
 from tests.conftest import REPOSITORY
-from train.charts import Figure, drawn
+from train.charts import Figure, rendered
 
 MADE_WITH = {"machine": "m", "date": "2026-11-18", "commit": None}
 
@@ -25,7 +25,7 @@ def first_cells(study, *results):
     tables = [block for block in section.blocks if isinstance(block, Table)]
     assert all(len(row) == len(one.columns) for one in tables for row in one.rows)
     if is_installed("matplotlib"):
-        assert all(drawn(figure.draw).startswith(b"<?xml") for figure in section.figures)
+        assert all(rendered(figure.draw).startswith(b"<?xml") for figure in section.figures)
     return [row[0] for one in tables for row in one.rows]
 
 

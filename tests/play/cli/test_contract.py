@@ -43,7 +43,7 @@ analyse start --agent network:depth=4 --depth 0 => depth
 book check --book FILE => FILE
 book show f5 --size 4 => f5
 solve start --size 8 => --size
-network FILE => expected safetensors
+network FILE => safetensors
 review f5 --picture game.jpg => expected a name that ends in .gif, .png or .svg
 solve - --table 9999999999 => MiB
 perft --depth => --depth

@@ -64,7 +64,9 @@ def connect(
         str, text("Opponent: an agent of the server, or the word friend for a person.", metavar="SPEC")
     ] = "human:level=1",
     join: Annotated[
-        str | None, text("Join a game, or come back to it, by its link or ticket.", "--join", "-j", metavar="TICKET")
+        str | None,
+        text("Join a game, or come back to it, by its link or ticket.", "--join", "-j", metavar="TICKET"),
+        Parameter(allow_leading_hyphen=True),  # as one of 64 tickets has
     ] = None,
     colour: Annotated[Literal["black", "white"], Parameter(("--colour", "-c"), help="Your side.")] = "black",
     size: Size = 8,

@@ -19,7 +19,7 @@ from models.mcts.search import TreeSearch
 from models.residual.net import SavedResidual, ValueFromBoards, read_residual, symmetrised
 from models.torch_evaluator import TorchEvaluator
 from reversi_env import Rules
-from reversi_env.errors import TrainError, extra_libraries
+from reversi_env.errors import extra_libraries
 from reversi_env.storage.atomic import write_atomically
 from train.alphazero.jobs import GamesJob, SelfPlayWorker, cluster_worker, derived_seed, games_jobs
 from train.alphazero.learner import WARMUP_STEPS, Learner, Losses, fast_convolutions
@@ -35,7 +35,7 @@ from train.evaluation.exam import packaged_sets
 from train.evaluation.ladder import NETWORK, STRONGER, Ladder, default_baselines, ladder_figure
 from train.evaluation.options import EndgameOptions
 from train.fitting.fit import checked_device
-from train.jobs.checkpoints import load_checkpoint, save_checkpoint
+from train.jobs.checkpoints import load_checkpoint, restoring, save_checkpoint
 from train.jobs.logs import Progress, load_arrays, no_progress, save_arrays, write_csv
 from train.jobs.processes import Device, Executor
 from train.jobs.provenance import provenance
@@ -240,15 +240,11 @@ class SelfPlayRun:
         parts = load_checkpoint(self.folder / STATE)
         if parts is None:
             return 0
-        try:
+        with restoring(self.folder / STATE):
             self.learner.load_state(parts)
-        except (KeyError, RuntimeError):
-            raise TrainError(
-                f"{str(self.folder)!r} was started with another kind of network: expected a run of this version, or another folder"
-            ) from None
-        run_state = parts["run"]
-        self.metrics, self.steps_done = run_state["figures"], run_state["last_steps"]
-        return int(run_state["generations"])
+            run_state = parts["run"]
+            self.metrics, self.steps_done = run_state["figures"], run_state["last_steps"]
+            return int(run_state["generations"])
 
     def _save_state(self, generations: int) -> None:
         """Write the log, then the checkpoint, which commits the step."""

@@ -25,7 +25,7 @@ from reversi_env.envs.torch_vector import TorchVectorEnv
 from reversi_env.errors import extra_libraries
 from reversi_env.options import derive_seed
 from train.fitting.fit import checked_device
-from train.jobs.checkpoints import State, load_checkpoint, network_state, restore_network
+from train.jobs.checkpoints import State, load_checkpoint, network_state, restore_network, restoring
 from train.jobs.run import CHECKPOINT, Run
 from train.rl.policy_run import PolicyRun
 
@@ -287,19 +287,20 @@ class TensorPPO(PolicyRun):
         parts = load_checkpoint(self.folder / CHECKPOINT)
         if parts is None:
             return False
-        run_state = parts["run"]
-        self.set_run_state(run_state)
-        restore_network(parts, self._net, self._optimiser)
-        for index in range(run_state["snapshots"]):
-            self._snapshots.append(deepcopy(self._net).requires_grad_(False))
-            weights = {name: torch.from_numpy(array) for name, array in parts[f"snapshot{index}"].items()}
-            self._snapshots[-1].load_state_dict(weights)
-        states = self._env.get_state()
-        for name in states.dtype.names or ():
-            states[name] = parts["games"][name]
-        self._env.set_state(states)
-        self._opening_plies = torch.from_numpy(run_state["opening_plies"]).to(self.device)
-        self._generator.set_state(torch.from_numpy(run_state["generator"]))
-        self._rng.bit_generator.state = run_state["rng"]
-        self._snapshots_taken = run_state["snapshots_taken"]
+        with restoring(self.folder / CHECKPOINT):
+            run_state = parts["run"]
+            self.set_run_state(run_state)
+            restore_network(parts, self._net, self._optimiser)
+            for index in range(run_state["snapshots"]):
+                self._snapshots.append(deepcopy(self._net).requires_grad_(False))
+                weights = {name: torch.from_numpy(array) for name, array in parts[f"snapshot{index}"].items()}
+                self._snapshots[-1].load_state_dict(weights)
+            states = self._env.get_state()
+            for name in states.dtype.names or ():
+                states[name] = parts["games"][name]
+            self._env.set_state(states)
+            self._opening_plies = torch.from_numpy(run_state["opening_plies"]).to(self.device)
+            self._generator.set_state(torch.from_numpy(run_state["generator"]))
+            self._rng.bit_generator.state = run_state["rng"]
+            self._snapshots_taken = run_state["snapshots_taken"]
         return True

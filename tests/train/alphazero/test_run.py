@@ -114,7 +114,7 @@ def test_a_run_resumes_only_with_its_options_and_state(tmp_path):
     assert all(learner.optimiser.state[one]["exp_avg"].stride() == one.stride() for one in parameters)
     state["net"]["entry.weight"] = state["net"]["entry.weight"][:, :5]
     save_checkpoint(tmp_path / STATE, state)
-    with pytest.raises(TrainError, match="network"):
+    with pytest.raises(TrainError, match="of this version"):
         SelfPlayRun(tmp_path, options).run()
     (tmp_path / STATE).write_bytes(b"nothing")
     with pytest.raises(TrainError, match=STATE):

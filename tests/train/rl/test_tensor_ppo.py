@@ -183,10 +183,10 @@ def test_other_devices_and_damaged_checkpoints_are_refused(tmp_path):
     with pytest.raises(TrainError, match="device='cuda'"):
         TensorPPO(tmp_path / "cuda", preset(**SMALL)).run()
     path = tmp_path / CHECKPOINT
-    save_checkpoint(path, {"net": {"weights": np.zeros(999)}})
-    flipped = bytearray(path.read_bytes())
+    save_checkpoint(path, {"net": {"weights": np.zeros(999)}, "run": {}})
+    of_other_version, flipped = path.read_bytes(), bytearray(path.read_bytes())
     flipped[2000] ^= 1
-    for content in (b"damaged", flipped):
+    for content in (b"damaged", flipped, of_other_version):
         path.write_bytes(content)
         with pytest.raises(TrainError, match=CHECKPOINT):
             TensorPPO(tmp_path, preset(**SMALL)).run()

@@ -197,11 +197,14 @@ class GPT(nn.Module):
 
     def configure_optimizers(
         self, weight_decay: float, learning_rate: float, betas: tuple[float, float], device_type: str
-    ) -> torch.optim.AdamW:
-        """Return AdamW, with weight decay for matrices and embeddings only; fused on a GPU."""
-        matrices, others = ([one for one in self.parameters() if (one.dim() >= 2) is big] for big in (True, False))
-        groups = [{"params": matrices, "weight_decay": weight_decay}, {"params": others, "weight_decay": 0.0}]
-        return torch.optim.AdamW(groups, learning_rate, betas, fused=device_type == "cuda")
+    ) -> list[torch.optim.Optimizer]:
+        """Return Muon for the matrices of the layers, and AdamW for the rest, without weight decay for vectors."""
+        muon = [one for one in self.transformer["h"].parameters() if one.dim() == 2]
+        rest = [one for one in self.parameters() if all(one is not other for other in muon)]
+        embeddings, vectors = ([one for one in rest if (one.dim() >= 2) is big] for big in (True, False))
+        groups = [{"params": embeddings, "weight_decay": weight_decay}, {"params": vectors, "weight_decay": 0.0}]
+        adam = torch.optim.AdamW(groups, learning_rate, betas, fused=device_type == "cuda")
+        return [torch.optim.Muon(muon, learning_rate, weight_decay, adjust_lr_fn="match_rms_adamw"), adam]
 
 
 @dataclass(frozen=True)

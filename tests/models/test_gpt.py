@@ -76,6 +76,17 @@ def test_loss_ignores_padding():
     assert loss.item() == pytest.approx(expected.item(), rel=1e-5)
 
 
+def test_muon_has_the_matrices_of_the_layers_and_adam_the_rest():
+    net = new_model()
+    muon, adam = (
+        [{*group["params"]} for group in one.param_groups]
+        for one in net.configure_optimizers(0.1, 1e-3, (0.9, 0.95), "cpu")
+    )
+    assert len(muon[0]) == 4 * net.config.n_layer
+    assert adam[0] == {net.lm_head.weight, net.transformer["wte"].weight, net.transformer["wpe"].weight}
+    assert {*net.parameters()} == muon[0] | adam[0] | adam[1]
+
+
 def test_hook_changes_residual_stream_at_every_layer():
     net, games, seen = new_model(), tokens(2, 9), []
     logits, states = net(games)[0], net.residual_stream(games)

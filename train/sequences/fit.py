@@ -9,7 +9,7 @@ from models.gpt import GPT, PADDING, GPTConfig, SavedGPT
 from models.residual.inference import TorchCompiled
 from reversi_env.errors import TrainError, extra_libraries
 from train.fitting.fit import checked_device
-from train.jobs.checkpoints import load_checkpoint, network_state, restore_network, save_checkpoint
+from train.jobs.checkpoints import load_checkpoint, network_state, restore_network, restoring, save_checkpoint
 from train.jobs.logs import Progress, no_progress, write_csv
 from train.jobs.provenance import provenance
 from train.jobs.run import CHECKPOINT, Run
@@ -41,7 +41,7 @@ def train_gpt(folder: Path, options: GPTOptions, *, command: str = "", progress:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(options.seed)
         net = new_model(options).to(device)
-    optimiser = net.configure_optimizers(WEIGHT_DECAY, options.learning_rate, BETAS, device.type)
+    optimisers = net.configure_optimizers(WEIGHT_DECAY, options.learning_rate, BETAS, device.type)
 
     def plain_loss(tokens: Tensor) -> Tensor:
         with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
@@ -52,18 +52,20 @@ def train_gpt(folder: Path, options: GPTOptions, *, command: str = "", progress:
     tensorboard, note = TensorBoard(folder / "tensorboard"), ""
     with Run(folder, options):
         if parts := load_checkpoint(folder / CHECKPOINT):
-            restore_network(parts, net, optimiser)
-            state = parts["run"]
+            with restoring(folder / CHECKPOINT):
+                restore_network(parts, net, *optimisers)
+                state = parts["run"]
         stream = GameStream(options, options.batch_size, device=device)
         held_out = GameStream(options, options.eval_games, split="validation", device=device).batch(0)
         for step in range(state["step"], options.steps):
             warm_up, decay = min(1.0, (step + 1) / WARMUP_STEPS), (1 + math.cos(math.pi * step / options.steps)) / 2
-            for group in optimiser.param_groups:
+            for group in (group for optimiser in optimisers for group in optimiser.param_groups):
                 group["lr"] = options.learning_rate * warm_up * decay
             loss(stream.batch(step)).backward()
             torch.nn.utils.clip_grad_norm_(net.parameters(), MAX_GRAD_NORM)
-            optimiser.step()
-            optimiser.zero_grad(set_to_none=True)
+            for optimiser in optimisers:
+                optimiser.step()
+                optimiser.zero_grad(set_to_none=True)
             if (step + 1) % options.eval_every == 0 or step + 1 == options.steps:
                 overall, *state["plies"] = metrics_by_ply(net, held_out, options)
                 if not math.isfinite(overall["loss"]):
@@ -73,7 +75,7 @@ def train_gpt(folder: Path, options: GPTOptions, *, command: str = "", progress:
                 tensorboard(step + 1, overall)
                 note = "".join(f", {name} {overall[name]}" for name in METRICS)
                 write_csv(folder / "log.csv", state["metrics"])  # before the checkpoint, which commits the step
-                save_checkpoint(folder / CHECKPOINT, {**network_state(net, optimiser), "run": state})
+                save_checkpoint(folder / CHECKPOINT, {**network_state(net, *optimisers), "run": state})
             progress(f"training{note}", step + 1, options.steps)
         record = {"training": "gpt", "options": options.as_dict(), **state, **provenance(command)}
         path = SavedGPT(options.vocabulary, options.variant, net, record).save_in(folder)

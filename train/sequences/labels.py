@@ -6,13 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.bitboards import board_planes, board_tensor
+from models.evaluator import strongest_evaluator
 from models.gpt import PADDING, Vocabulary
 from reversi_env import Position, Rules, batch, functional
 from reversi_env.errors import TrainError, extra_libraries, quoted
 from reversi_env.functional import State
 from reversi_env.kernels.states import FORFEITED, RUNNING
 from search.exact_scores import ExactScores
-from train.labels.labellers import exact_scores
+from train.labels.labellers import LabellerPlan, exact_scores, searched_scores
 from train.sequences.options import StreamOptions
 
 with extra_libraries():
@@ -21,7 +22,12 @@ with extra_libraries():
 
 
 def label_games(
-    tokens: Tensor, options: StreamOptions, names: Iterable[str] = ("board", "legal"), *, empties: int = 12
+    tokens: Tensor,
+    options: StreamOptions,
+    names: Iterable[str] = ("board", "legal"),
+    *,
+    empties: int = 12,
+    depth: int = 0,
 ) -> dict[str, Tensor]:
     """Return the labels *names* of every token: tensors ``(games, tokens, …)`` about the position after it.
 
@@ -32,8 +38,9 @@ def label_games(
       discs of either colour that no move can flip any more (the last one is computed on the CPU).
     * ``legal_tokens``: bool (…, vocab_size), tokens that may follow, passes included.
     * ``mobility``: int8, number of legal moves; ``parity``: int8, 1 if the number of empty squares is odd.
-    * ``values``: float32 (…, squares), exact score of every legal move in discs for the side to move, under the rules' objective;
-      NaN elsewhere, and in positions with more than *empties* empty squares that have no move in the solved book.
+    * ``values``: float32 (…, squares), score of every legal move in discs for the side to move, under the rules' objective, NaN
+      elsewhere. It is exact with at most *empties* empty squares, and if the solved book has the positions after the moves. In
+      other positions it is that of the strongest evaluator's search to *depth* plies after the move, on the CPU; NaN with depth 0.
     * ``to_move``: int8, 1 black, -1 white, 0 after the end.
     """
     rules, vocabulary = options.rules[0], options.vocabulary
@@ -55,7 +62,9 @@ def label_games(
             if vocabulary.variants:
                 rows &= tokens[:, int(vocabulary.bos), None] == vocabulary.special_tokens(game.variant)[-1]
             sides = _words(states.own[rows]), _words(states.opp[rows])
-            result[rows] = torch.from_numpy(_exact_values(*sides, game, empties, tokens.device.type)).to(tokens.device)
+            result[rows] = torch.from_numpy(_move_values(*sides, game, empties, depth, tokens.device.type)).to(
+                tokens.device
+            )
         return result
 
     labels: dict[str, Callable[[], Tensor]] = {
@@ -98,18 +107,22 @@ def _replay(tokens: Tensor, rules: Rules, vocabulary: Vocabulary) -> State:
     return functional.stack(states, axis=1)
 
 
-def _exact_values(
-    own: NDArray[np.uint64], opp: NDArray[np.uint64], rules: Rules, empties: int, device: str
+def _move_values(
+    own: NDArray[np.uint64], opp: NDArray[np.uint64], rules: Rules, empties: int, depth: int, device: str
 ) -> NDArray[np.float32]:
-    """Return exact values of moves, ``(n, squares)``; each position is solved once, or read in the book."""
+    """Return values of moves, ``(n, squares)``; each position is solved or searched once, or read in the book."""
     (own, opp), index = np.unique(np.stack([own, opp]), axis=1, return_inverse=True)
-    values = np.full((len(own), rules.square_count), np.nan, np.float32)
-    left = rules.square_count - np.bitwise_count(own | opp).astype(np.int64)
-    solved, exact = left <= empties, ExactScores(rules)
-    children = batch.expand(own[solved], opp[solved], rules)
-    scores = exact_scores(children.own, children.opp, rules, device=device)
-    values[solved] = batch.by_action(children, -scores, int(solved.sum()), rules, np.nan)
-    for row in np.flatnonzero((left > exact.book_empties) & ~solved):
+    left, exact = rules.square_count - np.bitwise_count(own | opp).astype(np.int64), ExactScores(rules)
+    in_book, values = left > exact.book_empties, np.full((len(own), rules.square_count), np.nan, np.float32)
+    rows = (left <= empties) | (~in_book & (depth > 0))
+    children = batch.expand(own[rows], opp[rows], rules)
+    solved, scores = (left[rows] <= empties)[children.parent], np.full(len(children.own), np.nan, np.float32)
+    scores[solved] = exact_scores(children.own[solved], children.opp[solved], rules, device=device)
+    if depth:
+        plan = LabellerPlan(0, strongest_evaluator(rules), depth)
+        scores[~solved] = searched_scores(children.own[~solved], children.opp[~solved], rules, plan)
+    values[rows] = batch.by_action(children, -scores, int(rows.sum()), rules, np.nan)
+    for row in np.flatnonzero(in_book & (left > empties)):
         for action, value in exact.move_values(Position(rules, int(own[row]), int(opp[row]))).items():
             values[row, action] = value
     return values[index.reshape(-1)]

@@ -57,7 +57,9 @@ class GPTOptions(StreamOptions):
     n_embd: int = option(128, "Width of the model, a multiple of --n-head.", low=1, high=4096)
     steps: int = option(3000, "Gradient steps.", low=1, high=10**8)
     batch_size: int = option(256, "Batch size, in games.", low=1, high=1 << 20)
-    learning_rate: float = option(1e-3, "Maximum learning rate (AdamW); cosine decay to 0.", low=1e-8, high=1.0)
+    learning_rate: float = option(
+        4e-3, "Maximum learning rate (Muon, AdamW), lower for wide models; cosine decay to 0.", low=1e-8, high=1.0
+    )
     eval_every: int = option(500, "Steps between evaluations, each with a checkpoint.", low=1, high=10**8)
     eval_games: int = option(1024, "Held-out games.", low=1, high=1 << 20)
     device: Literal["cpu", "cuda"] = option("cpu", "Device for games and training: cpu or cuda.")
@@ -73,6 +75,9 @@ class ProbeOptions(Options):
 
     labels: tuple[str, ...] = option(tuple(CLASSES)[:-1], "Labels to probe, also values.", choices=tuple(CLASSES))
     empties: int = option(12, "Most empties of positions whose values are solved.", low=0, high=60)
+    depth: int = option(
+        0, "Search depth in plies after a move, for values that are not solved (0: none).", low=0, high=60
+    )
     source: str | None = option(None, "Games to probe on (default: those of the model's training).")
     games: int = option(8192, "Held-out games to train the probes on.", low=2, high=1 << 20)
     test_games: int = option(1024, "Held-out games to test the probes on.", low=2, high=1 << 20)

@@ -9,7 +9,7 @@ many as the changed board has legal moves.
 """
 
 from dataclasses import replace
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 from models.bitboards import boards_of_planes
@@ -27,15 +27,15 @@ with extra_libraries():
     from torch import Tensor, nn
     from torch.nn.functional import cross_entropy, mse_loss, one_hot
 
-#: Games of a gradient step, and the maximum learning rate.
-BATCH, LEARNING_RATE = 128, 3e-3
+#: Games of a gradient step, the maximum learning rate, and positions that are evaluated at once.
+BATCH, LEARNING_RATE, EVAL_ROWS = 128, 3e-3, 1 << 14
 #: Log-odds of mine against yours, of a changed disc in its new colour, that are tried.
 LOG_ODDS = (1.0, 2.0, 4.0, 8.0, 16.0)
 #: Tensors by name, with a row for each game: ``tokens``, ``to_move``, and labels ``(games, tokens, items)``: classes from 0,
 #: or standardised numbers.
 Games = dict[str, Tensor]
-#: By label, kind (``linear``, ``two-layer``), source (``model``, …) and layer.
-Probes = dict[tuple[str, str, str, int], nn.Sequential]
+#: By label, kind (``linear``, ``two-layer``), and source (``model``, …).
+Probes = dict[tuple[str, str, str], "LayerProbes"]
 #: A number for each layer by label, metric, and name of the probe, such as ``linear model``.
 Metrics = dict[tuple[str, str, str], list[float]]
 
@@ -47,7 +47,7 @@ def held_out_games(saved: SavedGPT, options: ProbeOptions) -> tuple[Games, Games
     count, device = options.games + options.test_games, checked_device(options.device)
     tokens = GameStream(trained, count, split="validation", device=device).batch(0)[:, :-1]
     names = dict.fromkeys((*options.labels, "relative", "legal", "to_move"))
-    games = {"tokens": tokens, **label_games(tokens, trained, names, empties=options.empties)}
+    games = {"tokens": tokens, **label_games(tokens, trained, names, empties=options.empties, depth=options.depth)}
     for name in CLASSES.keys() & games.keys():
         label = games[name].reshape(*tokens.shape, -1)
         if CLASSES[name]:
@@ -64,38 +64,42 @@ def _rows(games: Games, rows: Any) -> Games:
 
 
 @torch.no_grad()
-def read_features(nets: dict[str, GPT], games: Games) -> dict[tuple[str, int], Tensor]:
-    """Return what probes read in the positions in which a side is to move, ``(positions, width)`` for each source and layer.
+def read_features(nets: dict[str, GPT], games: Games) -> dict[str, Tensor]:
+    """Return what probes read in the positions in which a side is to move, ``(layers, positions, width)`` for each source.
 
     Of each of the *nets* the states in each layer; ``tokens``: the moves so far, one-hot for each place in the sequence;
     ``board``: the discs and the legal moves, one-hot, and the place.
     """
     tokens = games["tokens"]
-    features = {(name, layer): x for name, net in nets.items() for layer, x in enumerate(net.residual_stream(tokens))}
+    features = {name: torch.stack(net.residual_stream(tokens)) for name, net in nets.items()}
     places = torch.eye(tokens.shape[1], device=tokens.device).expand(len(tokens), -1, -1)
     moves = one_hot(tokens.long(), nets["model"].config.vocab_size)
     so_far = moves[:, None] * torch.ones_like(places[0]).tril()[..., None]
-    features["tokens", 0] = torch.cat([so_far.flatten(2), places], 2)
-    features["board", 0] = torch.cat([one_hot(games["relative"].long(), 3).flatten(2), games["legal"], places], 2)
-    return {source: x[games["to_move"] != 0] for source, x in features.items()}
+    features["tokens"] = torch.cat([so_far.flatten(2), places], 2)[None]
+    features["board"] = torch.cat([one_hot(games["relative"].long(), 3).flatten(2), games["legal"], places], 2)[None]
+    return {source: x[:, games["to_move"] != 0] for source, x in features.items()}
 
 
-class Standardise(nn.Module):
-    """Centres features and divides them by one number, so that rare ones of one-hot features stay small."""
+class LayerProbes(nn.Module):
+    """A probe of each layer, linear or with one layer of *hidden* units; *features* are an example of what they read.
 
-    def __init__(self, features: Tensor) -> None:
+    The features of a layer are centred and divided by one number, so that rare ones of one-hot features stay small.
+    """
+
+    def __init__(self, features: Tensor, outputs: int, hidden: int = 0) -> None:
         super().__init__()
-        self.mean, self.std = features.mean(0), (features - features.mean(0)).square().mean().sqrt().clamp(min=1e-6)
+        self.mean = features.mean(1, keepdim=True)
+        self.std = (features - self.mean).square().mean((1, 2), keepdim=True).sqrt().clamp(min=1e-6)
+        shapes = [*pairwise([features.shape[2], *[hidden] * (hidden > 0), outputs])]
+        weights = [torch.empty(len(features), *shape).uniform_(-1, 1) / shape[0] ** 0.5 for shape in shapes]
+        self.weights = nn.ParameterList(weights).to(features.device)
+        self.biases = nn.ParameterList(torch.zeros(len(features), 1, width) for _, width in shapes).to(features.device)
 
     def forward(self, features: Tensor) -> Tensor:
-        return (features - self.mean) / self.std
-
-
-def new_probe(features: Tensor, outputs: int, hidden: int = 0) -> nn.Sequential:
-    """Return a linear probe of features like these, or a two-layer one with *hidden* units."""
-    width = features.shape[1]
-    layers = [nn.Linear(width, hidden), nn.ReLU()] if hidden else []
-    return nn.Sequential(Standardise(features), *layers, nn.Linear(hidden or width, outputs)).to(features.device)
+        x, *weights = (features - self.mean) / self.std, *self.weights
+        for bias, weight in zip(self.biases, weights, strict=True):
+            x = torch.baddbmm(bias, x if weight is weights[0] else x.relu(), weight)
+        return x
 
 
 def loss_of(outputs: Tensor, target: Tensor) -> Tensor:
@@ -129,17 +133,18 @@ def train_probes(
         features = read_features(nets, _rows(train, slice(BATCH)))
         kinds = [("linear", 0), ("two-layer", options.hidden)][: 2 if options.hidden else 1]
         probes: Probes = {}
-        for label, (kind, hidden), (source, layer) in product(options.labels, kinds, features):
+        for label, (kind, hidden), source in product(options.labels, kinds, features):
             outputs = train[label].shape[2] * max(1, CLASSES[label])
-            probes[label, kind, source, layer] = new_probe(features[source, layer], outputs, hidden)
+            probes[label, kind, source] = LayerProbes(features[source], outputs, hidden)
         batches = torch.randint(len(train["tokens"]), (options.steps, BATCH)).to(device)
     optimiser = torch.optim.Adam([one for probe in probes.values() for one in probe.parameters()], LEARNING_RATE)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, options.steps)
     for step, rows in enumerate(batches, 1):
         games = _rows(train, rows)
         features, used = read_features(nets, games), games["to_move"] != 0
-        for (label, _, source, layer), probe in probes.items():
-            loss_of(probe(features[source, layer]), games[label][used]).backward()
+        for (label, _, source), probe in probes.items():
+            outputs = probe(features[source])
+            loss_of(outputs, games[label][used].expand(len(outputs), -1, -1)).backward()
         optimiser.step()
         optimiser.zero_grad(set_to_none=True)
         schedule.step()
@@ -147,9 +152,10 @@ def train_probes(
     metrics: Metrics = {}
     features, used = read_features(nets, test), test["to_move"] != 0
     with torch.no_grad():
-        for (label, kind, source, layer), probe in probes.items():
-            for metric, value in metrics_of(probe(features[source, layer]), test[label][used]).items():
-                metrics.setdefault((label, metric, f"{kind} {source}"), []).append(round(value, 5))
+        for (label, kind, source), probe in probes.items():
+            for outputs in torch.cat([probe(part) for part in features[source].split(EVAL_ROWS, 1)], 1):
+                for metric, value in metrics_of(outputs, test[label][used]).items():
+                    metrics.setdefault((label, metric, f"{kind} {source}"), []).append(round(value, 5))
     return probes, metrics
 
 
@@ -182,12 +188,13 @@ def errors(logits: Tensor, legal: Tensor) -> Tensor:
     return ((ranks < legal.sum(1, keepdim=True)) ^ legal).sum(1)
 
 
-def steer(probe: nn.Sequential, states: Tensor, squares: Tensor, log_odds: Tensor) -> Tensor:
-    """Return *states*, ``(n, width)``, moved until the linear probe reads these log-odds of mine against yours at *squares*."""
-    standardise, linear = list[Any](probe)
-    outputs = probe(states).unflatten(1, (-1, 3))[torch.arange(len(states)), squares]
-    weight = linear.weight.unflatten(0, (-1, 3))[squares] / standardise.std
-    direction, missing = weight[:, 2] - weight[:, 0], log_odds - (outputs[:, 2] - outputs[:, 0])
+def steer(probes: LayerProbes, layer: int, states: Tensor, squares: Tensor, log_odds: Tensor) -> Tensor:
+    """Return *states*, ``(n, width)``, moved until the layer's probe reads these log-odds of mine against yours at *squares*."""
+    weight = (probes.weights[0][layer] / probes.std[layer]).unflatten(1, (-1, 3))[:, squares]
+    outputs = ((states - probes.mean[layer]).T[..., None] * weight).sum(0) + probes.biases[0][layer].unflatten(
+        1, (-1, 3)
+    )[0, squares]
+    direction, missing = (weight[..., 2] - weight[..., 0]).T, log_odds - (outputs[:, 2] - outputs[:, 0])
     return states + (missing / direction.square().sum(1))[:, None] * direction
 
 
@@ -198,16 +205,15 @@ def intervene(net: GPT, probes: Probes, cases: Games) -> dict[str, Any]:
     From that layer on, the state after the last move is moved until the linear probe reads the new colour with these log-odds.
     """
     places, layers = cases["places"], range(net.config.n_layer + 1)
-    rows = torch.arange(len(places))
+    rows, linear = torch.arange(len(places)), probes["relative", "linear", "model"]
 
     def error(legal: Tensor, first: int = len(layers), log_odds: float = 0.0) -> Tensor:
         """Return the error of each case with the states changed from layer *first* on."""
 
         def hook(layer: int, states: Tensor) -> Tensor:
             if layer >= first:
-                probe, states = probes["relative", "linear", "model", layer], states.clone()
-                new_colours = cases["squares"], log_odds * cases["colours"]
-                states[rows, places] = steer(probe, states[rows, places], *new_colours)
+                states, new_colours = states.clone(), (cases["squares"], log_odds * cases["colours"])
+                states[rows, places] = steer(linear, layer, states[rows, places], *new_colours)
             return states
 
         return errors(net(cases["tokens"], hook=hook)[0][rows, places], legal).double()

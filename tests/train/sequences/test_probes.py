@@ -11,7 +11,7 @@ from models.gpt import SavedGPT
 from reversi_env import Position, Rules
 from train.sequences.fit import new_model
 from train.sequences.options import GPTOptions, ProbeOptions
-from train.sequences.probes import errors, held_out_games, make_cases, metrics_of, steer, train_probes
+from train.sequences.probes import LayerProbes, errors, held_out_games, make_cases, metrics_of, steer, train_probes
 
 
 @pytest.fixture(scope="module")
@@ -42,13 +42,22 @@ def test_probes_read_what_features_have_and_an_intervention_makes_them_read_a_co
         tokens, *model = metrics[*name, "linear tokens"] + metrics[*name, "linear model"]
         assert metrics[*name, "linear board"][0] > max(tokens, *model)  # a feature there
     assert len(metrics["values", "pairs", "linear untrained"]) == 3
-    used, probe = train["to_move"] != 0, probes["relative", "linear", "model", 1]
-    states = saved.net.residual_stream(train["tokens"])[1][used].detach()
-    squares = torch.arange(len(states)) % 16
-    for log_odds in (1.0, -2.0):
-        steered = steer(probe, states, squares, torch.tensor(log_odds))
-        outputs = probe(steered).unflatten(1, (16, 3))[torch.arange(len(squares)), squares]
+    used, probe = train["to_move"] != 0, probes["relative", "linear", "model"]
+    states = torch.stack(saved.net.residual_stream(train["tokens"]))[:, used].detach()
+    squares = torch.arange(states.shape[1]) % 16
+    for layer, log_odds in ((1, 1.0), (2, -2.0)):
+        states[layer] = steer(probe, layer, states[layer], squares, torch.tensor(log_odds))
+        outputs = probe(states)[layer].unflatten(1, (16, 3))[torch.arange(len(squares)), squares]
         assert torch.allclose(outputs[:, 2] - outputs[:, 0], torch.tensor(log_odds), atol=1e-3)
+
+
+def test_two_layer_probes_by_hand():
+    features = torch.rand(2, 9, 5)
+    probe = LayerProbes(features, 3, hidden=4)
+    first, second = probe.weights
+    for layer, x in enumerate((features - probe.mean) / probe.std):
+        expected = (x @ first[layer] + probe.biases[0][layer]).relu() @ second[layer] + probe.biases[1][layer]
+        assert torch.allclose(probe(features)[layer], expected, atol=1e-5)
 
 
 def test_cases_have_the_legal_moves_of_the_changed_board(saved):

@@ -11,6 +11,9 @@ from numba import njit
 from reversi_env import Position, Rules
 from reversi_env.errors import TrainError
 from reversi_env.notation import Game, read_transcript, write_ggf
+from search import evaluators
+from search.engine.engine import Engine
+from search.engine.limits import Limits
 from search.engine.solver import solve_all_moves
 from tests.oracles import rules as slow
 from tests.oracles import sequences as oracle
@@ -148,10 +151,10 @@ def test_stable_discs():
 
 
 @pytest.mark.parametrize(("size", "empties"), [(4, 12), (6, 7), (8, 6)])
-def test_values_are_those_of_the_solver(size, empties):
+def test_values_are_those_of_solver_and_search(size, empties):
     options = StreamOptions(size, "both", seed=4)
     tokens = GameStream(options, 4).batch(0)
-    values = label_games(tokens, options, ["values"], empties=empties)["values"]
+    values, searched = (label_games(tokens, options, ["values"], empties=empties, depth=d)["values"] for d in (0, 2))
     if size == 6:  # the solved book has the value of every early move
         assert [values[0, place].nan_to_num(-99).max() for place in (0, 1)] == [-4, 4]
     for row, labels, game in zip(tokens.tolist(), values, options.rules * 2, strict=True):
@@ -164,6 +167,19 @@ def test_values_are_those_of_the_solver(size, empties):
                 for move, value in [] if position.is_over() else solve_all_moves(position).items():
                     expected[game.action_from_name(move)] = value
                 assert torch.equal(labels[place].nan_to_num(99), expected.nan_to_num(99))
+    solved = ~values.isnan()
+    assert torch.equal(values[solved], searched[solved])
+    legal = label_games(tokens, options, ["legal", "to_move"])
+    assert torch.equal(~searched.isnan(), legal["legal"] & (legal["to_move"] != 0)[..., None])
+    if size == 4:  # searches to the end are exact, also over passes
+        searched = label_games(tokens, options, ["values"], empties=0, depth=12)["values"]
+        assert torch.equal(values.nan_to_num(99), searched.nan_to_num(99))
+    if size == 8:
+        position = Position.initial().play(options.vocabulary.decode(tokens[0].tolist())[0])
+        engine = Engine(evaluators.get_evaluator("network"), position.rules)
+        for move in position.legal_moves():
+            value = -engine.search(position.play(move), Limits(depth=2)).value
+            assert searched[0, 1, position.rules.action_from_name(move)].item() == pytest.approx(value, abs=1e-3)
 
 
 def test_files_have_the_games_of_the_stream_resume_and_notice_a_flipped_bit(tmp_path, reversi):

@@ -3,6 +3,7 @@
 import json
 import queue
 import threading
+import traceback
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -143,6 +144,10 @@ class AnalysisService:
                 answer = self._search(key, job, players)
             except (ReversiError, OSError) as error:
                 answer = {"type": "error", "error": str(error)}
+            except Exception as error:  # a defect must not end the worker
+                traceback.print_exc()
+                players.clear()
+                answer = {"type": "error", "error": f"internal error, {type(error).__name__}: {error}"}
             with self._lock:
                 del self._jobs[key]
                 self._write({"id": key, **answer})

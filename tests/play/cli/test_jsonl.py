@@ -72,6 +72,19 @@ def test_cancelled_requests_free_their_ids():
     assert [(answer["id"], answer["type"], answer["move"]) for answer in answers[1:]] == [(2, "result", None)]
 
 
+def test_a_defect_in_one_search_ends_no_worker(monkeypatch, capsys):
+    client, search = Client(workers=1), AnalysisService._search
+    monkeypatch.setattr(
+        AnalysisService, "_search", lambda self, key, *rest: {}["defect"] if key == 1 else search(self, key, *rest)
+    )
+    for key in (1, 2):
+        client.send(id=key, position="f5", agent="six-factor", depth=1)
+    assert "KeyError: 'defect'" in client.until(id=1, type="error")["error"]
+    assert client.until(id=2, type="result")["move"]
+    client.end()
+    assert "KeyError" in capsys.readouterr().err
+
+
 def test_answers_follow_the_schema_and_options_set_defaults(reversi):
     jsonschema = pytest.importorskip("jsonschema", reason="needs jsonschema")
     position = Position.initial(Rules(4)).play_all(["b1", "a1", "c4"])

@@ -1,13 +1,14 @@
 """`ExactRegret`: a Gymnasium wrapper that reports the regret of actions by their exact values."""
 
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import gymnasium as gym
 from gymnasium.utils import RecordConstructorArgs
 
 from reversi_env import Position
-from reversi_env.errors import check_integer
+from reversi_env.envs.single import ReversiEnv
+from reversi_env.errors import ReversiError, check_integer
 from search.engine.solver import MAX_SOLVED_EMPTIES, SELECTIVE_EMPTIES
 from search.exact_scores import ExactScores
 
@@ -38,7 +39,9 @@ class ExactRegret(gym.Wrapper, RecordConstructorArgs):
     ) -> None:
         RecordConstructorArgs.__init__(self, max_empties=max_empties, threads=threads, megabytes=megabytes, cache=cache)
         gym.Wrapper.__init__(self, env)
-        self._game = cast(Any, env.unwrapped)
+        if not isinstance(env.unwrapped, ReversiEnv):
+            raise ReversiError(f"{env} is not Reversi: expected a ReversiEnv, wrapped or not")
+        self._game: Any = env.unwrapped
         rules = self._game.rules
         limit = MAX_SOLVED_EMPTIES[rules.size] if rules.size > 6 else rules.square_count
         check_integer("max_empties", max_empties, 0, limit)

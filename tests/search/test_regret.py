@@ -44,13 +44,15 @@ def test_early_and_illegal_moves_have_no_regret(empties, legal):
 
 
 @pytest.mark.parametrize(("size", "limit"), [(4, 16), (6, 36), (8, 24)])
-def test_too_many_empties_are_rejected(size, limit):
+def test_too_many_empties_and_other_environments_are_rejected(size, limit):
     env = gymnasium.make("Reversi-v0", size=size)
     again = ExactRegret(env, max_empties=limit).spec.make()
     assert (type(again), again.max_empties) == (ExactRegret, limit)
     for wrong in (limit + 1, 99, -1, 2.5, True, "8"):
         with pytest.raises(ReversiError, match=f"max_empties={wrong!r}"):
             ExactRegret(env, max_empties=wrong)
+    with pytest.raises(ReversiError, match="CartPole"):
+        ExactRegret(gymnasium.make("CartPole-v1"))
 
 
 @pytest.mark.parametrize("wrapper", [SymmetryAugmentation, CanonicalPositions])

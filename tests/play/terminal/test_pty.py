@@ -16,7 +16,7 @@ from .process import Terminal
 
 HAS_READLINE = importlib.util.find_spec("readline") is not None
 #: Makes the pseudo-terminal the controlling terminal, so that its Ctrl-C reaches the process.
-LAUNCH = "import fcntl, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); from play.cli.app import main; main()"
+LAUNCH = "import fcntl, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); from play.__main__ import main; main()"
 CLEAR = "\x1b[H\x1b[J"
 AGENT = ("--agent", "six-factor:depth=1", "--adviser", "six-factor:depth=2")
 

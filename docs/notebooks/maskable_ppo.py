@@ -14,7 +14,7 @@ torch.set_num_threads(1)  # so small a network is not worth two
 
 
 def score(model, games=400):
-    """Mean points a game against random play, both colours."""
+    """Mean points per game against random play, both colours."""
     envs = ReversiVecEnv(200, size=4, colour="alternate", observation="flat")
     envs.seed(1000)
     observations, results = envs.reset(), []

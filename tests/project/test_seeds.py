@@ -128,7 +128,13 @@ JOBS = {
 }
 
 
-@pytest.mark.parametrize("name", JOBS)
+#: Each compiles a kernel of its own, or takes a second.
+SLOW_JOBS = "endgames", "win rate", "labels"
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in SLOW_JOBS else name for name in JOBS]
+)
 def test_neighbouring_seeds_share_no_games(name):
     of_seeds = [set(JOBS[name](seed)) for seed in SEEDS]
     assert all(of_seeds)

@@ -52,6 +52,7 @@ def test_report_002_tables_include_tuned_evaluators(monkeypatch):
     assert all(len(one["best"]) == 2 for one in result["tunings"])
 
 
+@pytest.mark.slow
 def test_deeper_levels_are_stronger():
     result = report_001.measure(report_001.LevelOptions(6, "normal", 60))
     scores = {(one["a"], one["b"]): one["points"] for one in result["duels"]}

@@ -12,6 +12,8 @@ from studies.textbook import alpha_beta
 from studies.textbook import negamax as minimax
 from tests.oracles.search import rounded
 
+pytestmark = pytest.mark.slow  # alone compiles these kernels
+
 RULES = Rules(6)
 
 

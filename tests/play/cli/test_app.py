@@ -81,6 +81,7 @@ def test_closed_streams_count_as_empty(monkeypatch, stream, arguments):
     assert not ended.value.code
 
 
+@pytest.mark.slow
 def test_unsupported_characters_become_question_marks():
     command = [sys.executable, "-m", "play", "match", "greedy", "random", "--games", "2", "--size", "4"]
     environment = os.environ | {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}

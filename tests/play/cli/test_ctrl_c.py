@@ -45,6 +45,7 @@ def interrupt(job, pattern):
     return job.process.stdout.read()
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_an_endless_solve(start):
     """Kernels do not check signals, so without a handler the process would run until the problem is solved."""
     job = start("solve", "-", "--json", "--table", 1, "--threads", 2)

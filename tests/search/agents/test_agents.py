@@ -106,6 +106,7 @@ def test_spec_options_and_defaults_reach_the_search():
     assert make_agent("random", depth=3, seed=4).choose(Position.initial()) in Position.initial().legal_actions()
 
 
+@pytest.mark.slow
 def test_custom_evaluator_works_as_agent():
     @evaluator
     def few_discs(position):

@@ -303,9 +303,9 @@ def test_nan_counts_as_zero():
     ("function", "reason"),
     [
         (lambda own, opp: own + "x", "uint64"),
-        (lambda own, opp: no_such_name(own), "no_such_name"),  # noqa: F821
+        pytest.param(lambda own, opp: no_such_name(own), "no_such_name", marks=pytest.mark.slow),  # noqa: F821
         (lambda record, own, opp: record.nothing, "nothing"),
-        (lambda own, opp: None, "none"),
+        pytest.param(lambda own, opp: None, "none", marks=pytest.mark.slow),
     ],
 )
 def test_compile_error_is_reported_in_one_line(function, reason):

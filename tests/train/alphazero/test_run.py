@@ -25,7 +25,7 @@ TINY = {"games": 12, "simulations": 2, "steps": 3, "final_steps": 4, "generation
 TINY |= {"batch_size": 16, "channels": 4, "blocks": 1}
 
 
-@pytest.mark.parametrize(("final_steps", "measured"), [(0, [1, 2]), (4, [1, 3])])
+@pytest.mark.parametrize(("final_steps", "measured"), [pytest.param(0, [1, 2], marks=pytest.mark.slow), (4, [1, 3])])
 def test_a_run_is_evaluated_regularly_and_at_its_end(tmp_path, monkeypatch, final_steps, measured):
     monkeypatch.setattr(SelfPlayRun, "measure_strength", lambda run: {"regret": 0.5})
     options = preset(4, "cpu", **TINY | {"generations": 3, "eval_every": 2, "final_steps": final_steps})

@@ -25,7 +25,14 @@ def disc_difference(own, opp):
     return torch.zeros(len(own), 36), (bit_counts(own) - bit_counts(opp)).float()
 
 
-@pytest.mark.parametrize(("variant", "search"), [("normal", "gumbel"), ("reversed", "gumbel"), ("reversed", "puct")])
+@pytest.mark.parametrize(
+    ("variant", "search"),
+    [
+        ("reversed", "gumbel"),
+        pytest.param("normal", "gumbel", marks=pytest.mark.slow),
+        pytest.param("reversed", "puct", marks=pytest.mark.slow),
+    ],
+)
 def test_positions_have_legal_policies_and_game_results(variant, search):
     shape = {"games": 40, "exact": 9, "td_lambda": 1.0, "simulations": 4, "greedy_share": 0.0}
     options = SelfPlayOptions(6, variant, search=search, **shape)

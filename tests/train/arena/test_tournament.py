@@ -250,6 +250,7 @@ def test_damaged_folders_are_refused(played, tmp_path):
         run_tournament(options(), tmp_path)
 
 
+@pytest.mark.slow
 def test_failing_programs_forfeit_and_the_tournament_continues(tmp_path):
     kinds = {program("crash"): "crash", program("hang", after=0, limit=0.1): "timeout", program("illegal"): "illegal"}
     chosen = options(*kinds, "random", games=2)

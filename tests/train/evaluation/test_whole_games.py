@@ -164,6 +164,7 @@ def test_wrong_options_are_refused(given, message):
         score_policy(**{"policy": first_legal, "whole_games": True, **given})
 
 
+@pytest.mark.slow
 def test_whole_games_command(json_lines, reversi, tmp_path):
     arguments = ("exam", "greedy", "random", "--whole-games", "-n", 4, "-g", 8, "-w", 1, "--cache", tmp_path)
     (result,) = json_lines(*arguments, "--out", tmp_path / "out")

@@ -80,6 +80,7 @@ def test_fit_prints_json_and_keeps_a_finished_fit(reversi, workdir):
     check_refusal(reversi, (*arguments, "--device", "tpu"), "--device tpu")
 
 
+@pytest.mark.slow
 def test_training_continues_from_weights(reversi, workdir):
     def fitted(out, *arguments):
         assert reversi("train", "fit", *arguments, "--out", out)[0] == 0

@@ -33,6 +33,7 @@ def test_the_job_of_a_lost_worker_is_retried_once(tmp_path):
             list(pool.results(iter(["die"])))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 def test_a_worker_killed_while_idle_is_replaced():
     with ProcessPool(1, Worker) as pool:

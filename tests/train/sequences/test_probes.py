@@ -35,7 +35,7 @@ def test_metrics_and_errors_by_hand():
 
 
 def test_probes_read_what_features_have_and_an_intervention_makes_them_read_a_colour(saved):
-    options = ProbeOptions(("relative", "mobility", "values"), games=64, test_games=32, steps=100, hidden=0)
+    options = ProbeOptions(("relative", "mobility", "values"), games=64, test_games=32, steps=40, hidden=0)
     train, test = held_out_games(saved, options)
     probes, metrics = train_probes(saved.net, train, test, options)
     for name in (("relative", "accuracy"), ("mobility", "R²")):

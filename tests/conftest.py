@@ -20,6 +20,7 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 # OpenMP reads this when torch is loaded, here and in child processes. By default its idle threads spin, which wastes most of
 # the CPU time when processes share the cores.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+os.environ["NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING"] = "1"  # colours of messages that nobody reads take time
 settings.register_profile("deterministic", derandomize=True, deadline=None, max_examples=100)
 settings.load_profile("deterministic")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as under nohup or a shell's &: the tests of Ctrl-C need it
@@ -33,8 +34,10 @@ def pytest_collect_file():
 
 
 def pytest_collection_finish():
-    """Exclude imported modules from garbage collection: they stay in memory until the end."""
+    """Exclude imported modules from garbage collection: they stay in memory until the end. Collect rarely: numba's compiler
+    makes many objects."""
     gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
 
 
 @pytest.fixture(scope="session", autouse=True)

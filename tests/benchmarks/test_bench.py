@@ -112,6 +112,7 @@ def server():
     return server
 
 
+@pytest.mark.slow
 def test_server_load_plays_and_times_whole_games(server, api):
     result = server.load(api.url, 3, "greedy", 0.0)
     assert result["errors"] == 0

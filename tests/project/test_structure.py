@@ -107,6 +107,7 @@ def test_folders_have_few_modules():
     assert not {folder for folder, count in counts.items() if count > MAX_MODULES}
 
 
+@pytest.mark.slow
 def test_private_names_stay_in_their_module():
     private_names = {path: defined(nodes) for path, nodes in modules().items()}
     owners = {name: path for path, names in private_names.items() for name in names}

@@ -114,6 +114,7 @@ def test_plies_gained_are_interpolated_at_half_the_points(monkeypatch, points, g
     assert len(result["handicaps"]) == len(points)
 
 
+@pytest.mark.slow
 def test_an_evaluator_gains_no_plies_over_itself():
     options = DepthOptions(6, "normal", ("six-factor",), 2, seconds=0.02, depth=4, baseline="six-factor", games=20)
     results = [depth.measure(options) for _ in range(2)]

@@ -37,7 +37,7 @@ class Network:
         (8, "normal", 16, {"max_considered_actions": 1}),
     ],
 )
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+@pytest.mark.parametrize("dtype", [torch.float64, pytest.param(torch.float32, marks=pytest.mark.slow)])
 def test_single_search_equals_batched_search(size, variant, simulations, how, dtype):
     """In float32 the batched search rounds its sums, so choices between nearly equal actions may differ."""
 

@@ -31,6 +31,7 @@ from search.kernels.evaluate import evaluate, static_values
 from tests.oracles.patterns import SIZES, digits_of, random_network, some_boards
 
 every_size = pytest.mark.parametrize("size", SIZES)
+extreme_sizes = pytest.mark.parametrize("size", [4, pytest.param(6, marks=pytest.mark.slow), 8])
 every_kind = pytest.mark.parametrize("kind", NETWORKS)
 #: Tolerance in discs: float32 sums in another order, for values of a few dozen discs.
 ROUNDING = 1e-3
@@ -42,7 +43,7 @@ def values(network, own, opp):
 
 
 @every_kind
-@every_size
+@extreme_sizes
 def test_torch_and_compiled_values_agree(size, kind):
     """With quantised weights, only the order of float32 sums differs, inside the range of scores."""
     network, (own, opp) = random_network(kind, size, variant="reversed"), some_boards(size)
@@ -59,7 +60,7 @@ def test_torch_and_compiled_values_agree(size, kind):
 
 
 @every_kind
-@every_size
+@extreme_sizes
 def test_value_is_equal_under_all_symmetries(size, kind):
     network, (own, opp) = random_network(kind, size, seed=1), some_boards(size, 60)
     expected = values(network, own, opp)
@@ -115,7 +116,7 @@ def play_and_compare(thread_states, nets, own, opp, playable, squares, seed):
 
 
 @every_kind
-@every_size
+@extreme_sizes
 def test_incremental_values_equal_full_evaluation(size, kind):
     rules, network = Rules(size), random_network(kind, size).compiled()
     start, counts = Position.initial(rules), []

@@ -122,6 +122,7 @@ def test_an_evaluator_object_can_be_the_player():
     assert not (named == other).all()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::search.evaluators.function.SlowEvaluatorWarning")
 def test_an_error_of_the_player_is_raised():
     @evaluator

@@ -382,16 +382,6 @@ def mtdf(thread, net, own, opp, guess):
 
 
 @kernel
-def solve_many(thread_states, nets, own, opp, scores):
-    """Write the exact scores of many positions into *scores*."""
-    thread, net = thread_states[0], nets[0]
-    for i in range(own.size):
-        thread.lower, thread.upper = -thread.square_count, thread.square_count
-        mtdf(thread, net, own[i], opp[i], 0)
-        scores[i] = thread.lower
-
-
-@kernel
 def table_move(thread_states, own, opp):
     """Return the table's best move, 64 if there is none."""
     thread = thread_states[0]
@@ -425,18 +415,32 @@ def find_move_with_value(thread_states, nets, own, opp, score):
 
 
 @kernel
-def _mtdf_or_find_move(thread_states, nets, own, opp, guess_or_score, finds_move):
-    # one entry point for both, so that numba compiles the solver only once
+def _solve(thread_states, nets, own, opp, guess_or_score, scores, finds_move):
+    # one entry point for all tasks, so that numba compiles the solver only once
     if finds_move:
-        return find_move_with_value(thread_states, nets, own, opp, guess_or_score)
-    mtdf(thread_states[0], nets[0], own, opp, guess_or_score)
+        return find_move_with_value(thread_states, nets, own[0], opp[0], guess_or_score)
+    thread = thread_states[0]
+    for i in range(own.size):
+        if scores.size:
+            thread.lower, thread.upper = -thread.square_count, thread.square_count
+        mtdf(thread, nets[0], own[i], opp[i], guess_or_score)
+        if scores.size:
+            scores[i] = thread.lower
     return NO_MOVE
+
+
+_NO_SCORES = np.zeros(0, np.int8)
+
+
+def solve_many(thread_states, nets, own, opp, scores):
+    """Write the exact scores of many positions into *scores*, int8."""
+    _solve(thread_states, nets, own, opp, 0, scores, False)
 
 
 def solve_one(thread_states, nets, own, opp, guess):
     """Run `mtdf` with the first of *thread_states*: its ``lower`` and ``upper`` are first the window, then the result."""
-    _mtdf_or_find_move(thread_states, nets, own, opp, guess, False)
+    _solve(thread_states, nets, np.array([own]), np.array([opp]), guess, _NO_SCORES, False)
 
 
 def best_move_with_value(thread_states, nets, own, opp, score):
-    return _mtdf_or_find_move(thread_states, nets, own, opp, score, True)
+    return _solve(thread_states, nets, np.array([own]), np.array([opp]), score, _NO_SCORES, True)

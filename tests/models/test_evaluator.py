@@ -107,7 +107,7 @@ own, opp = random_positions(1, 43, seed=1)
 solver = Solver(evaluator="network", table=TranspositionTable(1))
 solution = solver.solve(Position(Rules(), int(own[0]), int(opp[0])))
 print(solution.score, solution.nodes, bool(solver.thread_states["negamax"][0]))
-kernels = (midgame.search_root, evaluate._static_values, endgame._mtdf_or_find_move)
+kernels = (midgame.search_root, evaluate._static_values, endgame._solve)
 print(sum(kernel.stats.cache_misses.total() for kernel in kernels))
 """
 

@@ -174,15 +174,19 @@ def _exact_sets(
     from train.evaluation.exam import packaged_sets, recorded_sets, wthor_files
 
     if wthor is None and not (rules.size == 8 and os.environ.get("REVERSI_DATA")):
-        yield from packaged_sets(rules, **sample)
-        return
+        return packaged_sets(rules, **sample)
+    files = wthor_files(wthor)  # an error comes before evaluators are compiled
     sample["positions"] = sample["positions"] or 1000
-    with progress_bar() as show:
 
-        def progress(doing: str, done: int, total: int) -> None:
-            show(f"solving, {doing}", done, total)
+    def recorded() -> Iterator[ExactSet]:
+        with progress_bar() as show:
 
-        yield from recorded_sets(wthor_files(wthor), rules, **sample, folder=cache, threads=threads, progress=progress)
+            def progress(doing: str, done: int, total: int) -> None:
+                show(f"solving, {doing}", done, total)
+
+            yield from recorded_sets(files, rules, **sample, folder=cache, threads=threads, progress=progress)
+
+    return recorded()
 
 
 def _examine_whole_games(

@@ -248,6 +248,7 @@ def test_engine_and_its_child_processes_end_with_agent(tmp_path, end):
     wait_until(lambda: all(map(gone, pids)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ends", [False, True], ids=["is closed", "ends"])
 def test_close_does_not_wait_for_child_in_another_session(monkeypatch, ends):
     monkeypatch.setattr(processes, "OUTPUT_SECONDS", 0.05)

@@ -104,6 +104,7 @@ def test_static_evaluation_cuts_near_leaves_on_both_sides(cuts, null_window):
             assert null_window(position, low, margin)[1] > 1
 
 
+@pytest.mark.slow
 def test_evaluation_from_move_ordering_is_that_of_the_position(null_window):
     """One ply above, the node fails high if and only if a separate search of a child says so."""
     otherwise = 0

@@ -179,6 +179,7 @@ def test_ctrl_c_during_start_ends_all_workers(monkeypatch):
 GREEDY = TournamentOptions(("greedy", "random"), 100_000, size=4, seed=2)
 
 
+@pytest.mark.slow
 def test_win_rate_plays_until_the_margin_is_reached():
     estimate = estimate_win_rate(GREEDY, margin=0.1)
     assert estimate.converged

@@ -289,6 +289,7 @@ def test_an_sprt_stops_within_a_hundred_games(tmp_path, depth, opponent, seed, v
     assert len(again.records) == len(tournament.records) == len((tmp_path / GAMES).read_text().splitlines())
 
 
+@pytest.mark.slow
 def test_number_of_distinct_openings_is_reported(json_lines, tmp_path):
     """All first moves are symmetric images, so deterministic agents would repeat the same two games."""
     arguments = ("tournament", "random", "greedy", "--size", 4, "--plies", 1, "--games", 4, "--out", tmp_path)

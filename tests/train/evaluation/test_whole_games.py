@@ -57,7 +57,8 @@ def results(chosen, folder=None, **others):
     return [one.as_dict() for one in play_whole_games(chosen, folder, **{"executor": IN_PROCESS, **others})]
 
 
-@pytest.mark.parametrize("variant", ["normal", pytest.param("reversed", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("variant", ["normal", "reversed"])
 def test_move_values_equal_minimax(variant, tmp_path):
     rules, agent = Rules(4, variant), Recorder()
     (result,) = play_whole_games(options("policy", variant=variant), policy=agent, cache=tmp_path)

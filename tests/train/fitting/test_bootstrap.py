@@ -82,6 +82,7 @@ def test_bootstrap_with_a_player_samples_games_once(tmp_path):
     assert before == {name: (tmp_path / name).read_bytes() for name in before}
 
 
+@pytest.mark.slow
 def test_linear_stages_keep_lower_phases_and_remake_files(tmp_path):
     stages = tuple(replace(stage, depth=0, high=min(stage.high, 9)) for stage in STAGES)  # needs no compiled search
     options = replace(SMALL, player="six-factor", stages=stages)

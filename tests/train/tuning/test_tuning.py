@@ -204,6 +204,7 @@ def test_tuning_lowers_the_error_on_held_out_positions(formula):
     assert tuned.loss <= LABELS.losses([evaluators.get_evaluator(formula)])[0]
 
 
+@pytest.mark.slow
 def test_tune_command_writes_weights_for_other_commands(json_lines, tmp_path):
     options = ["--size", 6, "--variant", "normal", "--objective", "label-error", "--positions", 300, "--empties", "4-7"]
     [output] = json_lines("tune", "six-factor", *options, "--generations", 4, "--population", 6, "--out", tmp_path)

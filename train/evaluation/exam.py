@@ -75,17 +75,17 @@ class Exam:
 
     size: int
     variant: str
-    papers: tuple[ExamSet, ...]
-    marks: tuple[ExamResult, ...]
+    sets: tuple[ExamSet, ...]
+    results: tuple[ExamResult, ...]
 
-    def mark(self, evaluator: str, empties: int) -> ExamResult:
-        return next(mark for mark in self.marks if (mark.evaluator, mark.empties) == (evaluator, empties))
+    def result(self, evaluator: str, empties: int) -> ExamResult:
+        return next(one for one in self.results if (one.evaluator, one.empties) == (evaluator, empties))
 
     def names(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(mark.evaluator for mark in self.marks))
+        return tuple(dict.fromkeys(one.evaluator for one in self.results))
 
     def as_dict(self) -> dict[str, Any]:
-        return asdict(self) | {"marks": [plain(asdict(mark)) for mark in self.marks]}
+        return asdict(self) | {"results": [plain(asdict(one)) for one in self.results]}
 
 
 def examine(examined: Sequence[Evaluator | str], rules: Rules, exact_sets: Iterable[ExactSet]) -> Exam:
@@ -93,12 +93,12 @@ def examine(examined: Sequence[Evaluator | str], rules: Rules, exact_sets: Itera
     by_name = {one if isinstance(one, str) else one.name: evaluators.get_evaluator(one) for one in examined}
     for evaluator in by_name.values():
         evaluator.static_values(*batch.start(1, rules), rules)  # an error comes before minutes of solving
-    papers, marks = list[ExamSet](), list[ExamResult]()
+    sets, results = list[ExamSet](), list[ExamResult]()
     for exact in exact_sets:
         empties = int(exact.empties[0])
-        papers.append(ExamSet(empties, len(exact), float(np.abs(exact.scores).mean())))
-        marks += [_result(name, evaluator, exact, empties) for name, evaluator in by_name.items()]
-    return Exam(rules.size, rules.variant, tuple(papers), tuple(marks))
+        sets.append(ExamSet(empties, len(exact), float(np.abs(exact.scores).mean())))
+        results += [_result(name, evaluator, exact, empties) for name, evaluator in by_name.items()]
+    return Exam(rules.size, rules.variant, tuple(sets), tuple(results))
 
 
 def _result(name: str, evaluator: Evaluator, exact: ExactSet, empties: int) -> ExamResult:

@@ -152,8 +152,8 @@ def exam(
     network = _network(weights, rules)
     sample = {"positions": positions, "empties": empties, "seed": seed or 0}
     with exit_on_interrupt("reversi: interrupted; solved positions are cached"):
-        papers = _exact_sets(rules, wthor, sample, cache, threads)
-        result = examine(subjects or (network, *published_names()), rules, papers)
+        exact_sets = _exact_sets(rules, wthor, sample, cache, threads)
+        result = examine(subjects or (network, *published_names()), rules, exact_sets)
     if plot is not None:
         _save_plot(result, plot)
     if as_json:
@@ -299,19 +299,19 @@ def _network(weights: str | None, rules: Rules) -> Evaluator | str:
     return ZeroAgent(weights).evaluator(rules, "cuda" if torch.cuda.is_available() else "cpu")
 
 
-def _print_tables(result: Exam) -> None:
+def _print_tables(measured: Exam) -> None:
     def rows(cell: Callable[[ExamResult], str], *, zero: bool) -> Iterator[list[str]]:
-        for name in result.names():
-            yield [name, *(cell(result.mark(name, paper.empties)) for paper in result.papers)]
+        for name in measured.names():
+            yield [name, *(cell(measured.result(name, one.empties)) for one in measured.sets)]
         if zero:
-            yield ["always 0", *(f"{paper.mean_score:.2f}" for paper in result.papers)]
-        yield ["positions", *(str(paper.positions) for paper in result.papers)]
+            yield ["always 0", *(f"{one.mean_score:.2f}" for one in measured.sets)]
+        yield ["positions", *(str(one.positions) for one in measured.sets)]
 
-    headings = ["empties", *(str(paper.empties) for paper in result.papers)]
-    game = f"{result.size}x{result.size} {result.variant}"
-    errors = rows(lambda mark: f"{mark.error:.2f}", zero=True)
-    biases = rows(lambda mark: f"{mark.bias:+.2f}", zero=False)
-    regrets = rows(lambda mark: "–" if mark.regret is None else f"{mark.regret:.2f}", zero=False)
+    headings = ["empties", *(str(one.empties) for one in measured.sets)]
+    game = f"{measured.size}x{measured.size} {measured.variant}"
+    errors = rows(lambda result: f"{result.error:.2f}", zero=True)
+    biases = rows(lambda result: f"{result.bias:+.2f}", zero=False)
+    regrets = rows(lambda result: "–" if result.regret is None else f"{result.regret:.2f}", zero=False)
     print_table(headings, errors, title=f"{game}: mean absolute error of the static value, in discs")
     print_table(headings, biases, title=f"{game}: its bias for the side to move, in discs")
     print_table(headings, regrets, title=f"{game}: regret of the move that one-ply search chooses, in discs")
@@ -320,7 +320,7 @@ def _print_tables(result: Exam) -> None:
 def _save_plot(result: Exam, path: Path) -> None:
     from train.charts import line_chart
 
-    xs = [paper.empties for paper in result.papers]
-    series = {name: [result.mark(name, x).error for x in xs] for name in result.names()}
+    xs = [one.empties for one in result.sets]
+    series = {name: [result.result(name, x).error for x in xs] for name in result.names()}
     title = f"Mean absolute error of the static value, {result.size}x{result.size} {result.variant}"
     line_chart(title, "empty squares", "discs", xs, series).save(path)

@@ -1,4 +1,4 @@
-"""The exam: samples, exact scores and marks against plain Python; the command, its cache and its plot."""
+"""The exam: samples, exact scores and results against plain Python; the command, its cache and its plot."""
 
 import numpy as np
 import pytest
@@ -82,28 +82,28 @@ def test_one_ply_actions_equal_plain_python(variant):
 
 def test_marks_equal_plain_python(games, tmp_path):
     files, names = wthor_files(games), ("network", "six-factor", "discs")
-    papers = recorded_sets(files, Rules(), positions=12, empties=(6, 8), seed=3, folder=tmp_path, threads=1)
-    result = examine(names, Rules(), papers)
+    exact_sets = recorded_sets(files, Rules(), positions=12, empties=(6, 8), seed=3, folder=tmp_path, threads=1)
+    result = examine(names, Rules(), exact_sets)
     assert result.names() == names
-    for paper in result.papers:
-        positions = [Position(Rules(), *pair) for pair in board_pairs(sample(files, paper.empties, 12, 3))]
+    for exam_set in result.sets:
+        positions = [Position(Rules(), *pair) for pair in board_pairs(sample(files, exam_set.empties, 12, 3))]
         exact = [solve(position).score for position in positions]
-        assert (paper.positions, paper.mean_score) == (12, np.mean(np.abs(exact)))
+        assert (exam_set.positions, exam_set.mean_score) == (12, np.mean(np.abs(exact)))
         for name in names:
-            judge, mark = evaluators.get_evaluator(name), result.mark(name, paper.empties)
+            judge, measured = evaluators.get_evaluator(name), result.result(name, exam_set.empties)
             values = [judge.static_value(position) for position in positions]
             scale = 1.0 if name == "network" else np.dot(values, exact) / np.dot(values, values)
             errors = [abs(min(max(scale * v, -64), 64) - score) for v, score in zip(values, exact, strict=True)]
-            assert mark.scale == pytest.approx(scale)
-            assert mark.error == pytest.approx(np.mean(errors))
-            assert mark.bias == pytest.approx(np.mean(np.clip(scale * np.array(values), -64, 64) - exact))
+            assert measured.scale == pytest.approx(scale)
+            assert measured.error == pytest.approx(np.mean(errors))
+            assert measured.bias == pytest.approx(np.mean(np.clip(scale * np.array(values), -64, 64) - exact))
             values_of_moves = [solve_all_moves(position) for position in positions]
             regrets = [
                 max(of_moves.values()) - of_moves[one_ply_move(position, judge)]
                 for position, of_moves in zip(positions, values_of_moves, strict=True)
             ]
-            assert mark.regret == pytest.approx(np.mean(regrets))
-            assert mark.best_moves == pytest.approx(np.mean([r == 0 for r in regrets]))
+            assert measured.regret == pytest.approx(np.mean(regrets))
+            assert measured.best_moves == pytest.approx(np.mean([r == 0 for r in regrets]))
 
 
 def test_theoretical_scores_of_the_files_are_used(games, tmp_path):
@@ -128,11 +128,13 @@ def test_theoretical_scores_of_the_files_are_used(games, tmp_path):
     assert len(scores) == 62
     assert scores.items() <= expected.items()
     assert set(scores.values()) == {-4, 4}
-    mark = examine(["network"], Rules(), [truth]).mark("network", 24)
-    assert (mark.regret, mark.best_moves) == (None, None)
-    assert abs(mark.bias) <= mark.error
-    reversed_papers = recorded_sets(files, Rules(8, "reversed"), positions=2, empties=None, folder=tmp_path, threads=1)
-    assert int(next(reversed_papers).empties[0]) == 10  # those scores are of the normal game
+    measured = examine(["network"], Rules(), [truth]).result("network", 24)
+    assert (measured.regret, measured.best_moves) == (None, None)
+    assert abs(measured.bias) <= measured.error
+    reversed_exact_sets = recorded_sets(
+        files, Rules(8, "reversed"), positions=2, empties=None, folder=tmp_path, threads=1
+    )
+    assert int(next(reversed_exact_sets).empties[0]) == 10  # those scores are of the normal game
 
 
 def test_scale_is_the_least_squares_fit():
@@ -179,16 +181,16 @@ def test_exam_command_writes_tables_json_and_a_plot(games, tmp_path, reversi, js
     assert all(name in out for name in ("network", *evaluators.published_names()))
     assert "six-factor" in (tmp_path / "errors.svg").read_text()
     (result,) = json_lines(*arguments)
-    assert [paper["empties"] for paper in result["papers"]] == [6, 8]
-    assert len(result["marks"]) == 2 * (1 + len(evaluators.published_names()))
+    assert [one["empties"] for one in result["sets"]] == [6, 8]
+    assert len(result["results"]) == 2 * (1 + len(evaluators.published_names()))
 
 
 @pytest.mark.parametrize(("size", "variant"), [(8, "normal"), (8, "reversed"), (6, "normal"), (6, "reversed")])
 def test_exam_command_runs_on_packaged_positions(size, variant, json_lines, monkeypatch):
     monkeypatch.delenv("REVERSI_DATA", raising=False)
     (result,) = json_lines("exam", "--size", size, "--variant", variant, "--positions", 40)
-    assert [paper["positions"] for paper in result["papers"]] == [40, 40, 40, 20, 12, 8]
-    network = {mark["empties"]: mark for mark in result["marks"] if mark["evaluator"] == "network"}
-    others = [mark for mark in result["marks"] if mark["evaluator"] != "network"]
+    assert [one["positions"] for one in result["sets"]] == [40, 40, 40, 20, 12, 8]
+    network = {one["empties"]: one for one in result["results"] if one["evaluator"] == "network"}
+    others = [one for one in result["results"] if one["evaluator"] != "network"]
     for empties in (10, 12, 14):
-        assert network[empties]["error"] < min(mark["error"] for mark in others if mark["empties"] == empties)
+        assert network[empties]["error"] < min(one["error"] for one in others if one["empties"] == empties)

@@ -123,7 +123,7 @@ def limited_agent(spec: str, size: int, options: ServerOptions, *, lenient: bool
 def _limited_zero(spec: AgentSpec, options: ServerOptions) -> LimitedAgent:
     if "depth" in spec.options:  # alpha-beta with a torch network cannot be stopped
         raise Refused(400, "bad_agent", "option 'depth' of zero is not on offer: expected time or simulations")
-    spec = spec.with_(**{"time": min(ZERO_SECONDS, options.longest_think), **spec.options})
+    spec = spec.with_(**{"time": min(ZERO_SECONDS, options.max_think_time), **spec.options})
     return LimitedAgent(spec, float(spec.options["time"]))
 
 
@@ -142,7 +142,7 @@ def book_sizes() -> list[int]:
 
 
 def _with_limits(spec: AgentSpec, options: ServerOptions, lenient: bool) -> AgentSpec:
-    for key, most in (("depth", options.deepest), ("time", options.longest_think), ("exact", MAX_EXACT)):
+    for key, most in (("depth", options.max_depth), ("time", options.max_think_time), ("exact", MAX_EXACT)):
         value = float(spec.options.get(key, 0))
         if value > most and not lenient:
             raise Refused(400, "bad_agent", f"{key} {value:g}: expected at most {most:g} on this server")
@@ -154,14 +154,14 @@ def _with_limits(spec: AgentSpec, options: ServerOptions, lenient: bool) -> Agen
 def _seconds(agent: Agent | None, options: ServerOptions) -> float | None:
     """Return the agent's own time limit; None if its searches are quick, otherwise the server's limit."""
     if isinstance(agent, PerfectAgent):
-        return max(PERFECT_SECONDS, options.longest_think)
+        return max(PERFECT_SECONDS, options.max_think_time)
     if isinstance(agent, ExactAgent):
-        return None if agent.exact <= INVINCIBLE_EMPTIES else options.longest_think
+        return None if agent.exact <= INVINCIBLE_EMPTIES else options.max_think_time
     if not isinstance(agent, SearchAgent):
         return None
     depth, exact = agent.limits.depth, agent.limits.empties_exact or 0
     is_quick = depth is not None and depth <= SHORT_DEPTH and exact <= depth + 6
-    return agent.limits.time or (None if is_quick else options.longest_think)
+    return agent.limits.time or (None if is_quick else options.max_think_time)
 
 
 def evaluator(name: str | None, size: int) -> str:

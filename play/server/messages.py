@@ -327,8 +327,8 @@ class Agents(Struct):
     """The agents, the share that is *compiled*, the server's limits, and its *address* for others (null if there is none)."""
 
     agents: list[AgentEntry]
-    longest_think: float
-    deepest: int
+    max_think_time: float
+    max_depth: int
     address: str | None
     compiled: float
 

@@ -32,7 +32,7 @@ class ServerOptions(Options):
     workers: int | None = option(
         None, "Number of search processes (default: one per core); 0: the server itself searches.", low=0, high=256
     )
-    longest_think: float = option(
+    max_think_time: float = option(
         5.0,
         "Maximum thinking time of an agent per move, in seconds; 60 for the agent perfect if this is less.",
         low=0.05,
@@ -47,16 +47,16 @@ class ServerOptions(Options):
         "Folder with recorded games (WTHOR files); the page shows how often each move was played (default: $REVERSI_DATA).",
     )
     #: Maximum time of an analysis for a visitor, and maximum depth of an agent.
-    longest_analysis: float = 2.0
-    deepest: int = 16
+    max_analysis_time: float = 2.0
+    max_depth: int = 16
     #: Tables of an agent and of the analysis, in MiB.
     table: float = 8
     analysis_table: float = 16
 
     #: Running games, in total and per address; games in memory.
-    most_running: int = 20_000
+    max_running: int = 20_000
     client_games: int = 1_000
-    most_rooms: int = 2_000
+    max_rooms: int = 2_000
     #: New games per address: burst and rate.
     game_burst: int = 300
     games_per_second: float = 1.0
@@ -65,10 +65,10 @@ class ServerOptions(Options):
     review_burst: int = 30
     reviews_per_second: float = 0.1
     client_reviews: int = 500
-    most_reviews: int = 20_000
+    max_reviews: int = 20_000
     #: Stored finished games, per address and in total: the oldest of the address, or of the address with most, are deleted.
     client_finished: int = 5_000
-    most_finished: int = 200_000
+    max_finished: int = 200_000
     #: Requests and handshakes per address (and connections, without a proxy): burst and rate. Later ones are delayed, and refused
     #: after the maximum delay.
     request_burst: int = 400
@@ -79,26 +79,26 @@ class ServerOptions(Options):
     client_messages_per_second: float = 200.0
     #: Bytes of the requests in progress: per address and in total.
     client_uploads: int = 8_000_000
-    most_uploads: int = 64_000_000
+    max_uploads: int = 64_000_000
     #: Requests for puzzles per address: burst and rate.
     puzzle_burst: int = 60
     puzzles_per_second: float = 0.5
     #: WebSockets: in total, per address, and per seat or spectators of a game. Twice as many connections may be open, in total and
     #: per address.
-    most_connections: int = 1_000
+    max_connections: int = 1_000
     client_connections: int = 400
     room_connections: int = 64
     #: Waiting analyses and transcripts (and, counted separately, openings and puzzles): in total and per address.
-    most_analyses: int = 64
+    max_analyses: int = 64
     client_analyses: int = 4
-    largest_message: int = 4_096
-    largest_body: int = 4_096
-    largest_transcript: int = 1_000_000
-    largest_review: int = 65_536
+    max_message: int = 4_096
+    max_body: int = 4_096
+    max_transcript: int = 1_000_000
+    max_review: int = 65_536
     #: Messages per connection: burst, rate, and errors until it is closed.
     message_burst: int = 60
     messages_per_second: float = 30.0
-    most_errors: int = 20
+    max_errors: int = 20
     #: Timeout for a complete request, or the first message of a WebSocket.
     request_timeout: float = 10.0
     #: Time without connections after which a game leaves the memory; time without changes after which it is deleted.

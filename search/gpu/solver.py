@@ -86,12 +86,12 @@ class _Job:
         self.corners = np.uint64(thread["corners"] if thread["corner_reply"] else 0)
         self.grid = (1, 4) if SIMULATED else (self._blocks(), endgame.BLOCK)
 
-    def launch(self, own: np.ndarray, opp: np.ndarray, most_empties: int) -> np.ndarray:
+    def launch(self, own: np.ndarray, opp: np.ndarray, max_empties: int) -> np.ndarray:
         """Return the scores of positions, or UNSOLVED."""
         boards = [torch.from_numpy(array.view(np.int64)).to(self.device) for array in (own, opp)]
         scores = torch.zeros(own.size, dtype=torch.int8, device=self.device)
         ticket = torch.zeros(1, dtype=torch.int64, device=self.device)
-        limit = int(TURNS_AT_TWELVE * TURNS_GROWTH ** max(most_empties - 12, 0))
+        limit = int(TURNS_AT_TWELVE * TURNS_GROWTH ** max(max_empties - 12, 0))
         endgame.solve_positions[self.grid](
             *(shared_array(board, np.uint64) for board in boards),
             np.uint64(self.rules.playable),

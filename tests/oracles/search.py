@@ -49,16 +49,16 @@ def value(position):
     return int(values(np.array([position.own], np.uint64), np.array([position.opp], np.uint64), position.rules)[0])
 
 
-def endgames(rules, count, most_empties, seed=0):
-    """Return boards with at most *most_empties*: two thirds from random games, the rest random discs and wipe-outs."""
+def endgames(rules, count, max_empties, seed=0):
+    """Return boards with at most *max_empties*: two thirds from random games, the rest random discs and wipe-outs."""
     generator = np.random.default_rng(seed)
     from_games = count - count // 3
-    plies = rules.square_count - 4 - generator.integers(2, most_empties + 1, 4 * from_games)
+    plies = rules.square_count - 4 - generator.integers(2, max_empties + 1, 4 * from_games)
     own, opp = batch.random_positions(plies.size, plies, rules, seed=seed)
-    few = np.bitwise_count(own | opp) >= rules.square_count - most_empties
+    few = np.bitwise_count(own | opp) >= rules.square_count - max_empties
     own, opp = own[few][:from_games], opp[few][:from_games]
     assert own.size == from_games
-    drawn = [_random_board(rules, int(generator.integers(0, most_empties + 1)), generator) for _ in range(count // 3)]
+    drawn = [_random_board(rules, int(generator.integers(0, max_empties + 1)), generator) for _ in range(count // 3)]
     boards = np.array(drawn, np.uint64).reshape(-1, 2)
     return np.concatenate([own, boards[:, 0]]), np.concatenate([opp, boards[:, 1]])
 

@@ -165,7 +165,7 @@ class Hall:
             raise Refused(429, "too_many_games", "too many new games from this address; try again later")
         if self.running[client] >= self.options.client_games:
             raise Refused(429, "too_many_games", "too many games from this address are running; finish some first")
-        if self.running.total() >= self.options.most_running:
+        if self.running.total() >= self.options.max_running:
             raise Refused(503, "full", "too many games are running; try again later")
         self._make_space()
 
@@ -220,7 +220,7 @@ class Hall:
         return self._open_room(room)
 
     def _make_space(self) -> None:
-        if len(self.rooms) < self.options.most_rooms:
+        if len(self.rooms) < self.options.max_rooms:
             return
         idle = min((r for r in self.rooms.values() if not r.members), key=lambda r: r.idle_since, default=None)
         if idle is None:
@@ -244,7 +244,7 @@ class Hall:
         now, options = time.time(), self.options
         unplayed, running = now - options.unplayed_kept, now - options.running_idle
         old = unplayed, running, now - options.finished_kept, now - options.review_kept
-        most = options.client_finished, options.most_finished
+        most = options.client_finished, options.max_finished
         try:
             self.running = await self.store.tidy(self.time.now(), *old, *most, kept=self.rooms)
         except StoreError as error:
@@ -258,7 +258,7 @@ class Hall:
         _check_depth(review)
         if not self._review_limiter.try_acquire(client):
             raise Refused(429, "too_many_reviews", "too many reviews from this address; try again later")
-        name, most = secrets.token_urlsafe(16), (self.options.client_reviews, self.options.most_reviews)
+        name, most = secrets.token_urlsafe(16), (self.options.client_reviews, self.options.max_reviews)
         with _storage_errors_refused():
             await self.store.keep_review(name, time.time(), client, encode(review), *most)
         return messages.Shared(name)
@@ -296,7 +296,7 @@ class Hall:
     async def analyse(self, request: messages.AnalyseRequest, client: str) -> messages.Analysis:
         position = _position(request)
         agent = catalogue.evaluator(request.agent, position.rules.size)
-        seconds = min(request.seconds, self.options.longest_analysis)
+        seconds = min(request.seconds, self.options.max_analysis_time)
         job = Job("analyse", position, agent, self.options.analysis_table, seconds)
         return messages.Analysis(**await self._run_visitor_job(client, job, "bad_position"), agent=agent)
 
@@ -322,7 +322,7 @@ class Hall:
         """Count the bytes of a request before they are read, and until it is answered."""
         if self.uploads[client] + size > self.options.client_uploads:
             raise Refused(429, "too_many_uploads", "too many large requests at once; wait for the others to finish")
-        if self.uploads.total() + size > self.options.most_uploads:
+        if self.uploads.total() + size > self.options.max_uploads:
             raise Refused(429, "busy", "the server is busy with large requests; try again later")
         return counted_while_open(self.uploads, client, size)
 
@@ -330,7 +330,7 @@ class Hall:
     def _queued(self, waiting: Counter[str], client: str) -> Iterator[None]:
         if waiting[client] >= self.options.client_analyses:
             raise Refused(429, "too_many_analyses", "too many analyses at once; wait for the others to finish")
-        if waiting.total() >= self.options.most_analyses:
+        if waiting.total() >= self.options.max_analyses:
             raise Refused(429, "busy", "the server is busy with analyses; try again later")
         with counted_while_open(waiting, client):
             yield

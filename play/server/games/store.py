@@ -221,7 +221,7 @@ class Store:
         return self.run(load)
 
     def keep_review(
-        self, name: str, created: float, client: str, content: bytes, most_of_client: int, most: int
+        self, name: str, created: float, client: str, content: bytes, max_of_client: int, most: int
     ) -> asyncio.Future[None]:
         """Store a review; above a limit it replaces the oldest review of its client, or of the client with most reviews."""
         row = name, created, client, content
@@ -229,7 +229,7 @@ class Store:
         def keep(connection: sqlite3.Connection) -> None:
             (own,) = connection.execute("SELECT count(*) FROM reviews WHERE client = ?", (client,)).fetchone()
             (total,) = connection.execute("SELECT count(*) FROM reviews").fetchone()
-            if own >= most_of_client:
+            if own >= max_of_client:
                 connection.execute(_DROP_REVIEW, (client,))
             elif total >= most:
                 sql = "SELECT client FROM reviews GROUP BY client ORDER BY count(*) DESC, client = ? DESC LIMIT 1"
@@ -250,13 +250,13 @@ class Store:
         running_since: float,
         finished_since: float,
         reviews_since: float,
-        most_of_client: int,
+        max_of_client: int,
         most: int,
         kept: Iterable[str] = (),
     ) -> asyncio.Future[Counter[str]]:
         """Save the server's time, delete old and excess games and reviews, and count each client's running games.
 
-        At most *most_of_client* finished games per client and *most* in total stay: the oldest of the client, or of the client with
+        At most *max_of_client* finished games per client and *most* in total stay: the oldest of the client, or of the client with
         most, are deleted. The games *kept* stay, however old: they are in memory, and only changes would be stored again.
         """
         in_memory = set(kept)
@@ -272,7 +272,7 @@ class Store:
             drop(_UNPLAYED_GAMES, self._unplayed_checked, unplayed_since)
             self._unplayed_checked = unplayed_since
             finished = Counter(dict(map(tuple, connection.execute(_FINISHED_OF_CLIENTS))))
-            for client, count in excess(finished, most_of_client, most).items():
+            for client, count in excess(finished, max_of_client, most).items():
                 drop(_OLDEST_OF_CLIENT, client, count)
             connection.execute("DELETE FROM reviews WHERE created < ?", (reviews_since,))
             games = connection.execute("SELECT client, count(*) FROM games WHERE status = 'running' GROUP BY client")
@@ -318,12 +318,12 @@ class Store:
         return [outcome for job in batch for outcome in self._run_batch([job])]
 
 
-def excess(counts: Counter[str], most_each: int, most: int) -> Counter[str]:
-    """Return how many each name has above *most_each*, or above a lower limit with which all have *most* in total."""
+def excess(counts: Counter[str], max_each: int, most: int) -> Counter[str]:
+    """Return how many each name has above *max_each*, or above a lower limit with which all have *most* in total."""
     low, high = 0, max(counts.values(), default=0)
     while low < high:  # binary search for the highest limit that fits
         limit = (low + high + 1) // 2
-        fits = limit <= most_each and sum(min(count, limit) for count in counts.values()) <= most
+        fits = limit <= max_each and sum(min(count, limit) for count in counts.values()) <= most
         low, high = (limit, high) if fits else (low, limit - 1)
     return Counter({name: count - low for name, count in counts.items() if count > low})
 

@@ -78,7 +78,7 @@ async def agents(hall: Hall, request: Request) -> messages.Agents:
     for entry in entries:
         missing = hall.missing if hall.started.is_set() else {f"{entry.name}:{size}" for size in entry.sizes}
         entry.ready = [size for size in entry.sizes if f"{entry.name}:{size}" not in missing]
-    return messages.Agents(entries, options.longest_think, options.deepest, address, hall.compiled)
+    return messages.Agents(entries, options.max_think_time, options.max_depth, address, hall.compiled)
 
 
 @endpoint("POST", "/api/games", "createGame", 503, status=201)
@@ -161,8 +161,8 @@ async def respond(endpoint: Endpoint, hall: Hall, request: Request) -> Response:
     if endpoint.method != "POST":
         return await _answer(endpoint, hall, request)
     options = hall.options
-    limits = {messages.TranscriptRequest: options.largest_transcript, messages.Review: options.largest_review}
-    largest = limits.get(endpoint.takes, options.largest_body)  # type: ignore[call-overload]
+    limits = {messages.TranscriptRequest: options.max_transcript, messages.Review: options.max_review}
+    largest = limits.get(endpoint.takes, options.max_body)  # type: ignore[call-overload]
     declared = request.headers.get("content-length", "0")[:18]
     if declared.isdigit() and int(declared) > largest:
         raise Refused(413, "too_large", f"the body has {declared} bytes: expected at most {largest}")

@@ -193,13 +193,13 @@ def configuration(options: ServerOptions, log_level: str = "error") -> uvicorn.C
         port=options.port,
         http=protocol,
         ws=StrictSockets,
-        ws_max_size=options.largest_message,
+        ws_max_size=options.max_message,
         ws_per_message_deflate=False,
         ws_ping_interval=20,
         ws_ping_timeout=20,
         timeout_keep_alive=15,
         timeout_graceful_shutdown=GOODBYE_SECONDS,
-        limit_concurrency=2 * options.most_connections,
+        limit_concurrency=2 * options.max_connections,
         backlog=1024,
         server_header=False,
         access_log=False,
@@ -248,7 +248,7 @@ class Server(uvicorn.Server):
 def server_for(options: ServerOptions) -> Server:
     """Return a server that is not running yet; raise an error if it could not run with *options*."""
     check(options.file())
-    _allow_files(3 * options.most_connections)
+    _allow_files(3 * options.max_connections)
     return Server(configuration(options))
 
 

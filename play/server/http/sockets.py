@@ -70,7 +70,7 @@ class Connection:
 async def serve_connection(hall: Hall, socket: WebSocket) -> None:
     """Serve one connection to ``/api/games/{id}/socket`` to its end."""
     client, connections, options = client_of(socket), hall.connections, hall.options
-    full = connections[client] >= options.client_connections or connections.total() >= options.most_connections
+    full = connections[client] >= options.client_connections or connections.total() >= options.max_connections
     if full or not same_origin(socket.headers):
         await socket.close(POLICY)  # before it is accepted: the client sees 403
         return
@@ -129,7 +129,7 @@ async def _wait(hall: Hall, client: str, room: Room) -> None:
 async def _read(hall: Hall, socket: WebSocket, client: str, room: Room, connection: Connection) -> None:
     options = hall.options
     limiter, errors = RateLimiter(options.message_burst, options.messages_per_second), 0
-    while errors < options.most_errors:
+    while errors < options.max_errors:
         text = await _received(socket)
         if not limiter.try_acquire(""):
             connection.send(encode(Problem("too_fast", "too many messages", 429)))
@@ -140,7 +140,7 @@ async def _read(hall: Hall, socket: WebSocket, client: str, room: Room, connecti
         except Refused as refused:
             errors += 1
             connection.send(encode(refused.problem(messages.id_of(text))))
-    connection.leave(POLICY, "too many errors" if errors >= options.most_errors else "too many messages")
+    connection.leave(POLICY, "too many errors" if errors >= options.max_errors else "too many messages")
     await _until_closed(socket)
 
 

@@ -220,7 +220,7 @@ def test_an_invalid_chunked_body_ends_the_connection(api, path, origin, status, 
 
 
 def test_message_floods_close_the_socket(new_server):
-    api = new_server(message_burst=5, messages_per_second=0.001, most_errors=3)
+    api = new_server(message_burst=5, messages_per_second=0.001, max_errors=3)
     created = api.create(size=4)
     for messages, code in ((['{"type": "ping"}'] * 50, 1008), (["nonsense"] * 50, 1008), (["x" * 100_000], 1009)):
         with api.socket(created["game"], created["tokens"]["black"]) as socket:
@@ -296,7 +296,7 @@ class RecordingMethod:
 
 
 def test_stalled_uploads_count_towards_the_limits(new_server):
-    api = new_server(client_uploads=2_000_000, most_uploads=3_000_000, proxies=("127.0.0.1",))
+    api = new_server(client_uploads=2_000_000, max_uploads=3_000_000, proxies=("127.0.0.1",))
     upload = (b"POST", b"/api/transcripts", b"Host: 127.0.0.1")
     with ExitStack() as stack:
         for size in (b"Content-Length: 900000", b"Transfer-Encoding: chunked"):

@@ -35,7 +35,7 @@ def test_games_survive_a_restart_with_lower_limits(new_server, tmp_path):
     limited = first.create(size=4, white=slow)
     before = [first.state(running), first.state(resigned)]
     stop(first, database)
-    second = new_server(database=database, longest_think=0.05)
+    second = new_server(database=database, max_think_time=0.05)
     after = [second.state(running), second.state(resigned)]
     for old, new in zip(before, after, strict=True):
         old["clock"] = new["clock"] = None  # time has passed
@@ -59,7 +59,7 @@ def test_old_games_are_deleted(new_server, monkeypatch):
 
 
 def test_games_leave_memory_above_the_limit(new_server):
-    api = new_server(most_rooms=2)
+    api = new_server(max_rooms=2)
     created = [api.create(size=4) for _ in range(5)]
     assert len(api.hall.rooms) <= 2
     for game in created:
@@ -171,7 +171,7 @@ def test_reviews_are_stored_under_a_name_and_expire(new_server, tmp_path, monkey
 
 def test_too_many_reviews_of_a_client_replace_its_own(new_server, monkeypatch):
     monkeypatch.setattr(addresses, "_own_address", lambda: "192.168.1.5")
-    api = new_server(client_reviews=3, most_reviews=5, host="0.0.0.0", proxies=("127.0.0.1",))
+    api = new_server(client_reviews=3, max_reviews=5, host="0.0.0.0", proxies=("127.0.0.1",))
     assert api.call("GET", "/api/agents").json()["address"] is None  # only the proxy knows it
 
     def share(client):

@@ -94,5 +94,6 @@ def probe(
         return
     rows = [[p["label"], p["metric"], p["probe"], *(f"{x:.4f}" for x in p["layers"])] for p in result["probes"]]
     layers = [f"layer {layer}" for layer in range(max(map(len, rows)) - 3)]
+    print(f"{result['positions']:,} positions of held-out games")
     print_table(["label", "metric", "probe", *layers], rows, words=3, gap=1)
     print_table(("interventions", ""), [*result.get("interventions", {}).items()], gap=1)

@@ -34,10 +34,9 @@ def pytest_collect_file():
 
 
 def pytest_collection_finish():
-    """Exclude imported modules from garbage collection: they stay in memory until the end. Collect rarely: numba's compiler
-    makes many objects."""
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 20)
+    """Let the garbage collector run rarely and skip imported modules."""
+    gc.freeze()  # imported modules stay in memory until the end
+    gc.set_threshold(50_000, 20, 20)  # numba's compiler makes many objects
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -91,10 +91,10 @@ class ServerOptions(Options):
     #: Waiting analyses and transcripts (and, counted separately, openings and puzzles): in total and per address.
     max_analyses: int = 64
     client_analyses: int = 4
-    max_message: int = 4_096
-    max_body: int = 4_096
-    max_transcript: int = 1_000_000
-    max_review: int = 65_536
+    max_message_bytes: int = 4_096
+    max_body_bytes: int = 4_096
+    max_transcript_bytes: int = 1_000_000
+    max_review_bytes: int = 65_536
     #: Messages per connection: burst, rate, and errors until it is closed.
     message_burst: int = 60
     messages_per_second: float = 30.0

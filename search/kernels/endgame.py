@@ -416,7 +416,7 @@ def find_move_with_value(thread_states, nets, own, opp, score):
 
 @kernel
 def _solve(thread_states, nets, own, opp, guess_or_score, scores, finds_move):
-    # one entry point for all tasks, so that numba compiles the solver only once
+    # All tasks share one entry point, so that numba compiles the solver only once.
     if finds_move:
         return find_move_with_value(thread_states, nets, own[0], opp[0], guess_or_score)
     thread = thread_states[0]

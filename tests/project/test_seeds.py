@@ -128,7 +128,7 @@ JOBS = {
 }
 
 
-#: Each compiles a kernel of its own, or takes a second.
+#: Jobs that compile a kernel of their own, or take a second.
 SLOW_JOBS = "endgames", "win rate", "labels"
 
 

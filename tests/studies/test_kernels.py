@@ -12,7 +12,7 @@ from studies.textbook import alpha_beta
 from studies.textbook import negamax as minimax
 from tests.oracles.search import rounded
 
-pytestmark = pytest.mark.slow  # alone compiles these kernels
+pytestmark = pytest.mark.slow  # only this module compiles these kernels
 
 RULES = Rules(6)
 

@@ -52,6 +52,12 @@ def serve(*, chosen: ServeChoice = NOTHING) -> None:
     server.run(sockets=[listener])  # until Ctrl-C or SIGTERM
 
 
+def _refuse_option(_: object, ticket: str | None) -> None:
+    """Raise an error for an option in place of a ticket; one of 64 tickets begins with a hyphen."""
+    if ticket is not None and ticket.startswith("--"):
+        raise ValueError("expected a ticket or a link")
+
+
 def connect(
     server: Annotated[str, Parameter(help="Server address HOST[:PORT], such as 127.0.0.1:8400.")],
     /,
@@ -66,7 +72,7 @@ def connect(
     join: Annotated[
         str | None,
         text("Join a game, or come back to it, by its link or ticket.", "--join", "-j", metavar="TICKET"),
-        Parameter(allow_leading_hyphen=True),  # as one of 64 tickets has
+        Parameter(allow_leading_hyphen=True, validator=_refuse_option),
     ] = None,
     colour: Annotated[Literal["black", "white"], Parameter(("--colour", "-c"), help="Your side.")] = "black",
     size: Size = 8,

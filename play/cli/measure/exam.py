@@ -299,16 +299,16 @@ def _network(weights: str | None, rules: Rules) -> Evaluator | str:
     return ZeroAgent(weights).evaluator(rules, "cuda" if torch.cuda.is_available() else "cpu")
 
 
-def _print_tables(measured: Exam) -> None:
+def _print_tables(report: Exam) -> None:
     def rows(cell: Callable[[ExamResult], str], *, zero: bool) -> Iterator[list[str]]:
-        for name in measured.names():
-            yield [name, *(cell(measured.result(name, one.empties)) for one in measured.sets)]
+        for name in report.names():
+            yield [name, *(cell(report.result(name, one.empties)) for one in report.sets)]
         if zero:
-            yield ["always 0", *(f"{one.mean_score:.2f}" for one in measured.sets)]
-        yield ["positions", *(str(one.positions) for one in measured.sets)]
+            yield ["always 0", *(f"{one.mean_score:.2f}" for one in report.sets)]
+        yield ["positions", *(str(one.positions) for one in report.sets)]
 
-    headings = ["empties", *(str(one.empties) for one in measured.sets)]
-    game = f"{measured.size}x{measured.size} {measured.variant}"
+    headings = ["empties", *(str(one.empties) for one in report.sets)]
+    game = f"{report.size}x{report.size} {report.variant}"
     errors = rows(lambda result: f"{result.error:.2f}", zero=True)
     biases = rows(lambda result: f"{result.bias:+.2f}", zero=False)
     regrets = rows(lambda result: "–" if result.regret is None else f"{result.regret:.2f}", zero=False)
@@ -317,10 +317,10 @@ def _print_tables(measured: Exam) -> None:
     print_table(headings, regrets, title=f"{game}: regret of the move that one-ply search chooses, in discs")
 
 
-def _save_plot(result: Exam, path: Path) -> None:
+def _save_plot(report: Exam, path: Path) -> None:
     from train.charts import line_chart
 
-    xs = [one.empties for one in result.sets]
-    series = {name: [result.result(name, x).error for x in xs] for name in result.names()}
-    title = f"Mean absolute error of the static value, {result.size}x{result.size} {result.variant}"
+    xs = [one.empties for one in report.sets]
+    series = {name: [report.result(name, x).error for x in xs] for name in report.names()}
+    title = f"Mean absolute error of the static value, {report.size}x{report.size} {report.variant}"
     line_chart(title, "empty squares", "discs", xs, series).save(path)

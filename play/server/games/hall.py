@@ -244,9 +244,9 @@ class Hall:
         now, options = time.time(), self.options
         unplayed, running = now - options.unplayed_kept, now - options.running_idle
         old = unplayed, running, now - options.finished_kept, now - options.review_kept
-        most = options.client_finished, options.max_finished
+        limits = options.client_finished, options.max_finished
         try:
-            self.running = await self.store.tidy(self.time.now(), *old, *most, kept=self.rooms)
+            self.running = await self.store.tidy(self.time.now(), *old, *limits, kept=self.rooms)
         except StoreError as error:
             log.error("the store could not be tidied: %s", error)
 
@@ -258,9 +258,9 @@ class Hall:
         _check_depth(review)
         if not self._review_limiter.try_acquire(client):
             raise Refused(429, "too_many_reviews", "too many reviews from this address; try again later")
-        name, most = secrets.token_urlsafe(16), (self.options.client_reviews, self.options.max_reviews)
+        name, limits = secrets.token_urlsafe(16), (self.options.client_reviews, self.options.max_reviews)
         with _storage_errors_refused():
-            await self.store.keep_review(name, time.time(), client, encode(review), *most)
+            await self.store.keep_review(name, time.time(), client, encode(review), *limits)
         return messages.Shared(name)
 
     async def review(self, name: str) -> bytes:

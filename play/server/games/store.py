@@ -221,7 +221,7 @@ class Store:
         return self.run(load)
 
     def keep_review(
-        self, name: str, created: float, client: str, content: bytes, max_of_client: int, most: int
+        self, name: str, created: float, client: str, content: bytes, max_per_client: int, max_total: int
     ) -> asyncio.Future[None]:
         """Store a review; above a limit it replaces the oldest review of its client, or of the client with most reviews."""
         row = name, created, client, content
@@ -229,9 +229,9 @@ class Store:
         def keep(connection: sqlite3.Connection) -> None:
             (own,) = connection.execute("SELECT count(*) FROM reviews WHERE client = ?", (client,)).fetchone()
             (total,) = connection.execute("SELECT count(*) FROM reviews").fetchone()
-            if own >= max_of_client:
+            if own >= max_per_client:
                 connection.execute(_DROP_REVIEW, (client,))
-            elif total >= most:
+            elif total >= max_total:
                 sql = "SELECT client FROM reviews GROUP BY client ORDER BY count(*) DESC, client = ? DESC LIMIT 1"
                 connection.execute(_DROP_REVIEW, tuple(connection.execute(sql, (client,)).fetchone()))
             connection.execute("INSERT INTO reviews (id, created, client, content) VALUES (?, ?, ?, ?)", row)
@@ -250,14 +250,14 @@ class Store:
         running_since: float,
         finished_since: float,
         reviews_since: float,
-        max_of_client: int,
-        most: int,
+        max_per_client: int,
+        max_total: int,
         kept: Iterable[str] = (),
     ) -> asyncio.Future[Counter[str]]:
         """Save the server's time, delete old and excess games and reviews, and count each client's running games.
 
-        At most *max_of_client* finished games per client and *most* in total stay: the oldest of the client, or of the client with
-        most, are deleted. The games *kept* stay, however old: they are in memory, and only changes would be stored again.
+        At most *max_per_client* finished games per client and *max_total* in total stay: the oldest of the client, or of the client
+        with most, are deleted. The games *kept* stay, however old: they are in memory, and only changes would be stored again.
         """
         in_memory = set(kept)
 
@@ -272,7 +272,7 @@ class Store:
             drop(_UNPLAYED_GAMES, self._unplayed_checked, unplayed_since)
             self._unplayed_checked = unplayed_since
             finished = Counter(dict(map(tuple, connection.execute(_FINISHED_OF_CLIENTS))))
-            for client, count in excess(finished, max_of_client, most).items():
+            for client, count in excess(finished, max_per_client, max_total).items():
                 drop(_OLDEST_OF_CLIENT, client, count)
             connection.execute("DELETE FROM reviews WHERE created < ?", (reviews_since,))
             games = connection.execute("SELECT client, count(*) FROM games WHERE status = 'running' GROUP BY client")
@@ -318,12 +318,12 @@ class Store:
         return [outcome for job in batch for outcome in self._run_batch([job])]
 
 
-def excess(counts: Counter[str], max_each: int, most: int) -> Counter[str]:
-    """Return how many each name has above *max_each*, or above a lower limit with which all have *most* in total."""
+def excess(counts: Counter[str], max_each: int, max_total: int) -> Counter[str]:
+    """Return how many each name has above *max_each*, or above a lower limit with which all have *max_total* in total."""
     low, high = 0, max(counts.values(), default=0)
     while low < high:  # binary search for the highest limit that fits
         limit = (low + high + 1) // 2
-        fits = limit <= max_each and sum(min(count, limit) for count in counts.values()) <= most
+        fits = limit <= max_each and sum(min(count, limit) for count in counts.values()) <= max_total
         low, high = (limit, high) if fits else (low, limit - 1)
     return Counter({name: count - low for name, count in counts.items() if count > low})
 

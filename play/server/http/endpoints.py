@@ -161,8 +161,8 @@ async def respond(endpoint: Endpoint, hall: Hall, request: Request) -> Response:
     if endpoint.method != "POST":
         return await _answer(endpoint, hall, request)
     options = hall.options
-    limits = {messages.TranscriptRequest: options.max_transcript, messages.Review: options.max_review}
-    largest = limits.get(endpoint.takes, options.max_body)  # type: ignore[call-overload]
+    limits = {messages.TranscriptRequest: options.max_transcript_bytes, messages.Review: options.max_review_bytes}
+    largest = limits.get(endpoint.takes, options.max_body_bytes)  # type: ignore[call-overload]
     declared = request.headers.get("content-length", "0")[:18]
     if declared.isdigit() and int(declared) > largest:
         raise Refused(413, "too_large", f"the body has {declared} bytes: expected at most {largest}")

@@ -77,6 +77,7 @@ def test_a_person_moves_undoes_rejoins_by_ticket_and_resigns(api, reversi):
         ("--join nonsense", "expected GAME.TOKEN"),
         ("--join abc.defghijkl --level 1", "there is no such game"),
         ("--join -bc.defghijkl --level 1", "there is no such game"),
+        ("--join --level 1", "expected a ticket or a link"),
         ("--opponent gtp:sh --level 1", "agent 'gtp' is not on offer"),
         ("--size 5 --level 1", "size 5 is not supported"),
     ],

@@ -24,7 +24,7 @@ EXPECTED = {0, 100, 101, 200, 201, 400, 401, 403, 404, 405, 408, 409, 413, 426, 
 @pytest.mark.usefixtures("clean_log")
 @pytest.mark.parametrize(("role", "seed"), [("spectator", 0), ("black", 1)])
 def test_hostile_messages_affect_only_their_own_game(new_server, role, seed):
-    api = new_server(max_transcript=20_000)
+    api = new_server(max_transcript_bytes=20_000)
     bystander, target = api.create(size=6), api.create(size=8)
     api.move(bystander, "black", "b3", 0)
     before = api.state(bystander), api.state(target)

@@ -14,7 +14,7 @@ from search import Engine, Limits, evaluator, evaluators, make_agent
 from search.evaluators import registry
 from search.evaluators.base import EvaluatorError
 from search.evaluators.formula import Formula
-from search.evaluators.function import SlowEvaluatorWarning
+from search.evaluators.function import SlowEvaluatorWarning, _numba_error_summary
 from search.kernels.evaluate import code_fingerprint
 from tests.conftest import REPOSITORY
 from tests.oracles import heuristics as published
@@ -314,3 +314,8 @@ def test_compile_error_is_reported_in_one_line(function, reason):
         with pytest.raises(EvaluatorError, match=r"evaluator mine[^\n]*$") as error:
             use()
         assert reason in str(error.value)
+
+
+def test_colours_are_removed_from_compile_errors():
+    message = "\x1b[1mFailed in nopython mode pipeline (step: x)\n\x1b[1mwrong\x1b[0m"
+    assert _numba_error_summary(ValueError(message)) == "wrong"

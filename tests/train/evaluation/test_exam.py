@@ -80,7 +80,7 @@ def test_one_ply_actions_equal_plain_python(variant):
     assert any(position.play(move).is_over() for position in positions for move in position.legal_moves())
 
 
-def test_marks_equal_plain_python(games, tmp_path):
+def test_results_equal_plain_python(games, tmp_path):
     files, names = wthor_files(games), ("network", "six-factor", "discs")
     exact_sets = recorded_sets(files, Rules(), positions=12, empties=(6, 8), seed=3, folder=tmp_path, threads=1)
     result = examine(names, Rules(), exact_sets)
@@ -194,3 +194,9 @@ def test_exam_command_runs_on_packaged_positions(size, variant, json_lines, monk
     others = [one for one in result["results"] if one["evaluator"] != "network"]
     for empties in (10, 12, 14):
         assert network[empties]["error"] < min(one["error"] for one in others if one["empties"] == empties)
+
+
+def test_a_missing_folder_is_reported_before_evaluators_are_compiled(reversi, monkeypatch):
+    monkeypatch.setattr("train.evaluation.exam.examine", lambda *_: pytest.fail("too late"))
+    code, _, err = reversi("exam", "--wthor", "nowhere")
+    assert (code, "nowhere" in err) == (2, True)

@@ -54,6 +54,8 @@ def test_probes_read_what_features_have_and_an_intervention_makes_them_read_a_co
 def test_two_layer_probes_by_hand():
     features = torch.rand(2, 9, 5)
     probe = LayerProbes(features, 3, hidden=4)
+    for bias in probe.biases:
+        torch.nn.init.uniform_(bias)
     first, second = probe.weights
     for layer, x in enumerate((features - probe.mean) / probe.std):
         expected = (x @ first[layer] + probe.biases[0][layer]).relu() @ second[layer] + probe.biases[1][layer]

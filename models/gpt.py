@@ -6,21 +6,19 @@ separate matrices for embedding and unembedding. Files have the weights in half 
 
 import math
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from models.files import WeightsError, check_game, file_content, named_by_hash, read_file
 from models.torch_evaluator import single_torch_thread
+from models.vocabulary import PADDING, Vocabulary
 from reversi_env import Position
-from reversi_env.errors import NotationError, ReversiError, TrainError, extra_libraries, quoted
-from reversi_env.kernels.bitboard import PASS_SQUARE
-from reversi_env.rules import Rules, Variant
+from reversi_env.errors import ReversiError, TrainError, extra_libraries
+from reversi_env.rules import Rules
 from reversi_env.storage.atomic import write_atomically
 from reversi_env.storage.checksummed import file_hash, read_cached
 from search.agents.base import Agent
@@ -31,80 +29,10 @@ with extra_libraries():
     from torch import Tensor, nn
     from torch.nn import functional
 
-#: The token after the end of a game, which is never a target, and the action of tokens that are no moves.
-PADDING, NO_MOVE = 0, -1
 #: Standard deviation of the initial weights, as in GPT-2.
 INIT_STD = 0.02
 #: Changes the residual stream: from the number of layers so far and the states, ``(batch, time, n_embd)``, to new states.
 Hook = Callable[[int, Tensor], Tensor]
-
-
-@dataclass(frozen=True)
-class Vocabulary:
-    """The tokens of the games on one board size, by default those of Othello-GPT (Li et al. 2023, arXiv 2210.13382).
-
-    Token 0 is padding. The next ones are the squares except the four of the centre: 60 on 8x8, 32 on 6x6, 12 on 4x4. Then follow
-    the tokens of the options, in the order of the fields. A sequence begins with its special tokens: BOS and that of its variant,
-    if the vocabulary has them.
-    """
-
-    size: int = 8
-    passes: bool = False  #: whether a pass is a token; without, passes follow from the moves
-    bos: bool = False  #: whether every sequence begins with a BOS token
-    variants: bool = False  #: whether every sequence has a token of its variant, normal or reversed
-    order: tuple[int, ...] | None = None  #: the actions of the squares' tokens; None for row by row
-
-    def __post_init__(self) -> None:
-        if self.order is not None:
-            object.__setattr__(self, "order", tuple(self.order))  # JSON has lists
-            if sorted(self.order) != (actions := Vocabulary(self.size).decode(range(1, self.size**2 - 3))):
-                raise ReversiError(f"order={quoted(self.order)}: expected each of {quoted(actions)} once")
-
-    @cached_property
-    def action_of_token(self) -> NDArray[np.int64]:
-        """The environments' action of each token, `NO_MOVE` for tokens that are no moves."""
-        rules = Rules(self.size)
-        by_row = [action for action, sq in enumerate(rules.squares()) if not sum(rules.start_boards) >> sq & 1]
-        others = [rules.pass_action] * self.passes + [NO_MOVE] * (self.bos + 2 * self.variants)
-        return np.array([NO_MOVE, *(self.order or by_row), *others], np.int64)
-
-    @cached_property
-    def token_of_square(self) -> NDArray[np.uint8]:
-        """The token of each square of the 8x8 frame, in entry 64 that of a pass; 256 entries, 0 where there is none."""
-        squares, tokens = np.array([*Rules(self.size).squares(), PASS_SQUARE]), np.zeros(256, np.uint8)
-        moves = np.flatnonzero(self.action_of_token != NO_MOVE)
-        tokens[squares[self.action_of_token[moves]]] = moves
-        return tokens
-
-    @property
-    def vocab_size(self) -> int:
-        """Tokens with padding: 61 on 8x8 without options."""
-        return len(self.action_of_token)
-
-    @property
-    def length(self) -> int:
-        """Tokens of the longest sequence: 60 on 8x8 without options. With passes a bound: a pass comes between two moves."""
-        moves = self.size**2 - 4
-        return self.bos + self.variants + moves + self.passes * (moves - 1)
-
-    def special_tokens(self, variant: Variant) -> list[int]:
-        """Return the tokens before the first move of a game."""
-        first = self.size**2 - 3 + self.passes
-        return [first] * self.bos + [first + self.bos + get_args(Variant).index(variant)] * self.variants
-
-    def encode(self, actions: Iterable[int], variant: Variant = "normal") -> NDArray[np.uint8]:
-        """Return the tokens of a game's actions, passes included, without padding."""
-        tokens, action_of_token = self.special_tokens(variant), self.action_of_token.tolist()
-        for action in map(int, actions):
-            if action >= 0 and action in action_of_token:
-                tokens.append(action_of_token.index(action))
-            elif action != self.size**2:
-                raise NotationError(f"action {quoted(action)}: expected a square outside the centre, or the pass")
-        return np.array(tokens, np.uint8)
-
-    def decode(self, tokens: Iterable[int]) -> list[int]:
-        """Return the actions of a sequence, without padding. Passes that are no tokens are missing."""
-        return [action for action in self.action_of_token[list(tokens)].tolist() if action != NO_MOVE]
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from models.files import WeightsError
-from models.gpt import GPT, GPTAgent, GPTConfig, SavedGPT, Vocabulary, read_gpt
+from models.gpt import GPT, GPTAgent, GPTConfig, SavedGPT, read_gpt
+from models.vocabulary import Vocabulary
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.errors import TrainError
 from search import make_agent

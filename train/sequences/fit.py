@@ -5,8 +5,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from models.gpt import GPT, PADDING, GPTConfig, SavedGPT
+from models.gpt import GPT, GPTConfig, SavedGPT
 from models.residual.inference import TorchCompiled
+from models.vocabulary import PADDING
 from reversi_env.errors import TrainError, extra_libraries
 from train.fitting.fit import checked_device
 from train.jobs.checkpoints import load_checkpoint, network_state, restore_network, restoring, save_checkpoint

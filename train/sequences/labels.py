@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from models.bitboards import board_planes, board_tensor
 from models.evaluator import strongest_evaluator
-from models.gpt import PADDING, Vocabulary
+from models.vocabulary import PADDING, Vocabulary
 from reversi_env import Position, Rules, batch, functional
 from reversi_env.errors import TrainError, extra_libraries, quoted
 from reversi_env.functional import State

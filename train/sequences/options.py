@@ -9,7 +9,7 @@ from reversi_env.options import Options, option
 from reversi_env.rules import Rules, Variant
 
 if TYPE_CHECKING:
-    from models.gpt import Vocabulary
+    from models.vocabulary import Vocabulary
 
 Split = Literal["train", "validation"]
 
@@ -34,7 +34,7 @@ class StreamOptions(Options):
 
     @property
     def vocabulary(self) -> Vocabulary:
-        from models.gpt import Vocabulary  # help does not import numpy
+        from models.vocabulary import Vocabulary  # help does not import numpy
 
         return Vocabulary(self.size, self.passes, self.bos, self.variant == "both", self.order)
 

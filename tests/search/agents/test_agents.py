@@ -191,7 +191,7 @@ def test_spec_can_be_changed_and_lists_its_files():
     assert (spec.files(), str(spec.with_(weights="b"))) == ({"weights": "a.zip"}, "rl:weights=b,seed=1")
     booked = [AgentSpec.parse(f"network:weights=w,book={book}").files() for book in ("b.safetensors", "yes")]
     assert booked == [{"weights": "w", "book": "b.safetensors"}, {"weights": "w"}]
-    assert AgentSpec.parse("six-factor:weights=w.json,depth=2").evaluator == "six-factor:weights=w.json"
+    assert AgentSpec.parse("six-factor:weights=w=1.json,depth=2").evaluator == "six-factor:weights=w=1.json"
     program = AgentSpec.parse("nboard:engine -x w=1,2")
     assert (program.name, program.options, program.command, program.files()) == ("nboard", {}, "engine -x w=1,2", {})
     assert str(program.with_(depth=3)) == "nboard[depth=3]:engine -x w=1,2"

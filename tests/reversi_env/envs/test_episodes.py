@@ -51,32 +51,33 @@ def test_pass_is_the_only_legal_action_without_moves():
 
 
 @pytest.mark.parametrize(("game", "rules"), ENDINGS.values(), ids=ENDINGS)
-@pytest.mark.parametrize("reward", ["win", "discs"])
-def test_end_of_game_gives_result_and_score(game, rules, reward):
-    env, actions, final = two_player(rules, reward=reward), moves_of(game, rules), position_after(game, rules)
+@pytest.mark.parametrize(("reward", "observation"), [("win", "planes"), ("discs", "flat")])
+def test_end_of_game_gives_result_and_score(game, rules, reward, observation):
+    actions, final = moves_of(game, rules), position_after(game, rules)
+    env = two_player(rules, **(options := {"reward": reward, "observation": observation}))
     results = [env.step(action) for action in actions]
     assert [terminated for _, _, terminated, _, _ in results] == [False] * (len(actions) - 1) + [True]
     assert {(received, info["rewards"]) for _, received, _, _, info in results[:-1]} == {(0.0, (0.0, 0.0))}
     assert "score" not in results[-2][-1]
     rewards = str((result_of(final, BLACK, reward), result_of(final, WHITE, reward)))
     assert str(results[-1][-1]["rewards"]) == rewards
-    check_end(results[-1], final, reward, final.turn.other, final.turn)
+    check_end(results[-1], final, options, final.turn.other, final.turn)
     for agent in (BLACK, WHITE):
-        env, actions = scripted_game(game, rules, agent, reward=reward)
+        env, actions = scripted_game(game, rules, agent, **options)
         env.reset(seed=1)
         result = play_out(env, actions)
-        check_end(result, final, reward, agent, agent)
+        check_end(result, final, options, agent, agent)
         assert (result[-1]["agent"], result[-1]["opponent"]) == (number_of(agent), 0)
 
 
-def check_end(result, final, reward, rewarded, viewer):
+def check_end(result, final, options, rewarded, viewer):
     observation, received, terminated, truncated, info = result
     assert (terminated, truncated) == (True, False)
-    assert received == result_of(final, rewarded, reward)
+    assert received == result_of(final, rewarded, options["reward"])
     winner = -1 if final.winner() is None else number_of(final.winner())
     assert (info["score"], info["winner"]) == (final.score(rewarded), winner)
     assert info["to_move"] == number_of(viewer)
-    assert np.array_equal(observation, board_of(final, own=viewer))
+    assert np.array_equal(observation, board_of(final, options["observation"], own=viewer))
     assert np.flatnonzero(info["action_mask"]).tolist() == [final.rules.pass_action]
 
 

@@ -18,6 +18,7 @@ from search.engine.probcut import (
     DepthPair,
     DeviationModel,
     ProbCutModel,
+    Selectivity,
     endgame_probcut_depth,
 )
 from search.engine.solver import Solver
@@ -86,6 +87,15 @@ def test_first_level_has_a_small_mean_error():
         solver.prepare_search()
         errors.append(abs(solver.solve_at(position, 0, 0).score - plain.solve(position).score))
     assert np.mean(errors) < 5
+
+
+def test_a_huge_margin_prunes_nothing(monkeypatch):
+    """No shallow search of ProbCut confirms a prediction, so that the first level has the exact score."""
+    monkeypatch.setattr("search.engine.solver.SELECTIVITIES", (Selectivity(73, 1e6), *SELECTIVITIES[1:]))
+    solver, plain = solver_for(Rules()), Solver(table=TranspositionTable(4))
+    for position in positions_with(15, 4, Rules(), seed=3):
+        solver.prepare_search()
+        assert solver.solve_at(position, 0, 0).score == plain.solve(position).score
 
 
 def test_only_the_exact_level_changes_the_bounds(monkeypatch):

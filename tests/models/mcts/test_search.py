@@ -162,7 +162,6 @@ def test_batched_search_equals_reference_search(size, variant, how):
         assert int(output.action[row]) == best
 
 
-@pytest.mark.slow
 def test_search_without_working_kernels_falls_back_with_warning(monkeypatch):
     class Kernels:
         def __init__(self, *_, **__):

@@ -106,19 +106,22 @@ def test_spec_options_and_defaults_reach_the_search():
     assert make_agent("random", depth=3, seed=4).choose(Position.initial()) in Position.initial().legal_actions()
 
 
-@pytest.mark.slow
-def test_custom_evaluator_works_as_agent():
-    @evaluator
-    def few_discs(position):
-        return -position.own.bit_count()
+@evaluator
+def few_discs(position):
+    return -position.own.bit_count()
 
-    agent = make_agent(few_discs, depth=2, exact=3)
-    assert agent.limits == Limits(depth=2, empties_exact=3)
-    with pytest.warns(SlowEvaluatorWarning, match="few-discs"):
-        assert agent.choose(Position.initial()) in Position.initial().legal_actions()
+
+def test_agent_of_an_evaluator_takes_the_options_of_a_search():
+    assert make_agent(few_discs, depth=2, exact=3).limits == Limits(depth=2, empties_exact=3)
     for player in (few_discs, "random"):
         with pytest.raises(AgentSpecError, match="depht"):
             make_agent(player, depht=2)
+
+
+@pytest.mark.slow
+def test_agent_of_a_python_evaluator_plays():
+    with pytest.warns(SlowEvaluatorWarning, match="few-discs"):
+        assert make_agent(few_discs, depth=2).choose(Position.initial()) in Position.initial().legal_actions()
 
 
 def test_seed_determines_random_choices():

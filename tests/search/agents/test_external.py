@@ -86,6 +86,9 @@ def test_external_engine_plays_same_games_as_internal_agent(make, protocol, argu
             assert games[0].forfeit is None
             passes += games[0].moves.count("pass")
     assert passes
+    program.stop()
+    assert gone(program._process._process.pid)
+    make(spec(protocol, *arguments)).stop()  # was not started
 
 
 def test_nboard_supports_any_start_position_and_gtp_does_not(make):
@@ -248,7 +251,6 @@ def test_engine_and_its_child_processes_end_with_agent(tmp_path, end):
     wait_until(lambda: all(map(gone, pids)))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("ends", [False, True], ids=["is closed", "ends"])
 def test_close_does_not_wait_for_child_in_another_session(monkeypatch, ends):
     monkeypatch.setattr(processes, "OUTPUT_SECONDS", 0.05)

@@ -10,6 +10,7 @@ from reversi_env import Position, ReversiError, Rules
 from reversi_env.batch import action_images
 from reversi_env.errors import TrainError
 from reversi_env.rules import BLACK
+from reversi_env.storage.checksummed import pack_checksummed, unpack_checksummed
 from search.agents.book import UNCHECKED, UNITS_PER_DISC, BookError, book_for, packaged_book, read_book
 from search.agents.spec import make_agent
 from search.engine.engine import Engine
@@ -239,6 +240,14 @@ def test_damaged_missing_or_unsuitable_books_are_refused(folder, tmp_path):
     with pytest.raises(BookError, match="broken"):
         read_book(path)
     for wrong in (data[:-1], data[:200], data[:-9] + b"\0" + data[-8:], data.replace(b"book-1", b"book-2"), b""):
+        path.write_bytes(wrong)
+        with pytest.raises(BookError, match="broken"):
+            read_book(path)
+    header, tensors = unpack_checksummed(data)
+    for wrong in (
+        pack_checksummed(tensors, header | {"format": "book-2"}),
+        pack_checksummed(tensors | {"own": tensors["own"].astype(np.int64)}, header),
+    ):
         path.write_bytes(wrong)
         with pytest.raises(BookError, match="broken"):
             read_book(path)

@@ -4,6 +4,7 @@ All are drawn larger and scaled down, which smooths the edges. Only this module 
 """
 
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from PIL import Image, ImageColor, ImageDraw, ImageFont, ImageOps
@@ -38,9 +39,11 @@ def layers(cell: Cell, turn: Colour, square_px: int) -> list[Image.Image]:
     if cell.disc is not None:
         sprites.append(disc(cell.disc, square_px))
     if cell.legal:
-        sprites.append(legal_mark(turn, square_px))
+        fill = (*ImageColor.getrgb(theme.LEGAL_COLOURS[turn]), round(255 * theme.LEGAL_OPACITY[turn]))
+        sprites.append(circle(square_px, theme.LEGAL_RADIUS, fill=fill))
     if cell.last:
-        sprites.append(last_mark(square_px))
+        radius, width = theme.LAST_RADIUS + theme.LAST_WIDTH / 2, round(theme.LAST_WIDTH * _OVERSAMPLING * square_px)
+        sprites.append(circle(square_px, radius, outline=theme.LAST_COLOUR, width=width))
     return sprites
 
 
@@ -56,22 +59,13 @@ def disc(colour: Colour, square_px: int) -> Image.Image:
     return sprite.reduce(_OVERSAMPLING)
 
 
-@lru_cache(maxsize=16)
-def legal_mark(colour: Colour, square_px: int) -> Image.Image:
-    """The dot on a square where *colour* may play."""
+@lru_cache(maxsize=32)
+def circle(square_px: int, radius: float, **style: Any) -> Image.Image:
+    """A mark in the middle of a square: a circle in the *style* of Pillow's ``ellipse``."""
     side = _OVERSAMPLING * square_px
     sprite = Image.new("RGBA", (side, side))
-    fill = (*ImageColor.getrgb(theme.LEGAL_COLOURS[colour]), round(255 * theme.LEGAL_OPACITY[colour]))
-    ImageDraw.Draw(sprite).ellipse(_circle_box(side, theme.LEGAL_RADIUS), fill=fill)
-    return sprite.reduce(_OVERSAMPLING)
-
-
-@lru_cache(maxsize=8)
-def last_mark(square_px: int) -> Image.Image:
-    side = _OVERSAMPLING * square_px
-    sprite = Image.new("RGBA", (side, side))
-    box = _circle_box(side, theme.LAST_RADIUS + theme.LAST_WIDTH / 2)
-    ImageDraw.Draw(sprite).ellipse(box, outline=theme.LAST_COLOUR, width=round(theme.LAST_WIDTH * side))
+    low, high = (0.5 - radius) * side, (0.5 + radius) * side - 1
+    ImageDraw.Draw(sprite).ellipse((low, low, high, high), **style)
     return sprite.reduce(_OVERSAMPLING)
 
 
@@ -118,8 +112,3 @@ def _round_mask(side: int) -> Image.Image:
     mask = Image.new("L", (side, side))
     ImageDraw.Draw(mask).ellipse((0, 0, side - 1, side - 1), fill=255)
     return mask
-
-
-def _circle_box(side: int, radius: float) -> tuple[float, float, float, float]:
-    low, high = (0.5 - radius) * side, (0.5 + radius) * side - 1
-    return low, low, high, high

@@ -4,6 +4,7 @@ A generation depends on the options, its number and the weights before it. The f
 the state of the learner. On a CPU an interrupted run ends with the same weights as an uninterrupted one.
 """
 
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +24,6 @@ from reversi_env.errors import extra_libraries
 from reversi_env.storage.atomic import write_atomically
 from train.alphazero.jobs import GamesJob, SelfPlayWorker, cluster_worker, derived_seed, games_jobs
 from train.alphazero.learner import WARMUP_STEPS, Learner, Losses, fast_convolutions
-from train.alphazero.metrics import scalars
 from train.alphazero.options import SelfPlayOptions
 from train.alphazero.self_play import COLUMNS, Positions, make_search
 from train.arena.batch import BatchPlayer
@@ -194,7 +194,7 @@ class SelfPlayRun:
         strength = self.measure_strength() if measured else {}
         self.metrics.append({**row, **strength, **{name: round(value, 1) for name, value in times.items()}})
         for report in self._reports:
-            report(len(self.metrics), scalars(self.metrics[-1]))
+            report(len(self.metrics), _scalars(self.metrics[-1]))
 
     def measure_strength(self) -> dict[str, Any]:
         """Return all metrics of the averaged network; those of its games are by the policy without search."""
@@ -314,3 +314,9 @@ def errors_figure(rows: Sequence[Mapping[str, Any]], game: str) -> Figure:
             labels(axis, ends)
 
     return Figure("errors", f"{game}: error and bias by empty squares.", draw)
+
+
+def _scalars(row: Mapping[str, Any]) -> dict[str, float]:
+    """Return the numbers of a row of metrics, points against baselines as ``points/network-depth-2``; None is left out."""
+    points = {f"points/{re.sub('[^0-9a-z]+', '-', name)}": value for name, value in row.get("points", {}).items()}
+    return {name: value for name, value in {**row, **points}.items() if isinstance(value, (int, float))}

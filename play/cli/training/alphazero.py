@@ -67,7 +67,6 @@ def alphazero(
     from reversi_env.errors import ReversiError, require
 
     require("torch")
-    from train.alphazero.metrics import line
     from train.alphazero.options import CLUSTER_JOB_GAMES
     from train.alphazero.run import SelfPlayRun
 
@@ -93,7 +92,7 @@ def alphazero(
             progress=show,
             executor=executor,
             mixed=mixed,
-            on_metrics=lambda number, metrics: log(line(metrics, training.options)),
+            on_metrics=lambda number, metrics: log(_line(metrics, training.options)),
         )
         result = training.run()
         table = training.examine() if exam and training.options.eval_games else None
@@ -132,3 +131,13 @@ def _show(
     print(f"weights: {weights}")
     game = f"--size {training.rules.size} --variant {training.rules.variant}"
     print(f"play it: reversi play --agent zero:{shlex.quote(str(weights))},simulations=64 {game}")
+
+
+def _line(metrics: dict[str, float], options: SelfPlayOptions) -> str:
+    """Return the metrics of a row as a line of a log, by their names in ``log.csv``."""
+    values = dict(metrics)
+    if "generation" in values:
+        stage = f"generation {values.pop('generation') + 1}/{options.generations}"
+    else:
+        stage = f"final steps {values.pop('last_steps')}/{options.final_steps}"
+    return f"{stage}: " + ", ".join(f"{name} {value:g}" for name, value in values.items())

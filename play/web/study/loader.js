@@ -60,7 +60,10 @@ export async function submit() {
   if (text.startsWith("{")) return openDocument(text);
   if (text.length > MAX_TEXT) return readBytes(new TextEncoder().encode(text));
   if (text) return read({ text });
-  const line = preview();
+  return study(preview());
+}
+
+function study(line) {
   if (!line.tree.root.legal.length) throw new Problem(words("problem.no-move"));
   return hooks.study(line);
 }
@@ -115,11 +118,7 @@ async function read(what, first = 0, players = []) {
   $("choice-title").focus();
 }
 
-function choose(game) {
-  const line = lineOfGame(game);
-  if (!line.tree.root.legal.length) throw new Problem(words("problem.no-move"));
-  return hooks.study(line);
-}
+const choose = (game) => study(lineOfGame(game));
 
 // --- the list of games -----------------------------------------------------------------------------
 

@@ -58,8 +58,9 @@ PARITY_RANK_EMPTIES = 12
 SHARE_EMPTIES = 11
 #: Minimum empties at which a thread checks whether another thread has resolved an ancestor.
 ABANDON_EMPTIES = 12
-#: Minimum empties at which the midgame's table is probed for a first move.
-HINT_EMPTIES = 12
+#: Minimum empties at which the midgame's table is probed for a first move, and minimum depth of an entry that gives one. The moves
+#: of ProbCut's shorter searches are worse than those that the ranks put first (docs/lab/search.md).
+HINT_EMPTIES, MIN_HINT_DEPTH = 12, 6
 
 #: Weight of one disc of static evaluation in a move's rank, where a reply counts 18.
 VALUE_RANK = 10.0
@@ -306,7 +307,8 @@ def null_window(thread, net, own, opp, alpha, count):
         first, second = move_of(data), second_move_of(data)
     if first == NO_MOVE and thread.table and count >= HINT_EMPTIES:
         hint = probe(thread.table, bucket_of(own, opp, thread.bucket_mask), own, opp)
-        first, second = (move_of(hint), second_move_of(hint)) if hint else (NO_MOVE, NO_MOVE)
+        if hint and depth_of(hint) >= MIN_HINT_DEPTH:
+            first, second = move_of(hint), second_move_of(hint)
     bound = probcut_bound(thread, net, own, opp, alpha, count)
     if bound > WORST:
         return bound

@@ -65,7 +65,7 @@ HINT_EMPTIES, MIN_HINT_DEPTH = 12, 6
 #: Weight of one disc of static evaluation in a move's rank, where a reply counts 18.
 VALUE_RANK = 10.0
 #: Minimum empties at which the static evaluation counts in the ranks, if there is an evaluator.
-RANK_EMPTIES = 13
+RANK_EMPTIES = 12
 
 #: `mtdf` without a guess (NO_GUESS) takes the value of a search to GUESS_DEPTH plies as the guess.
 NO_GUESS, GUESS_DEPTH = -99, 8

@@ -324,7 +324,7 @@ class Search:
         for selectivity in levels:
             guess = round(int(self.values[0]) / UNIT)
             # a proven win or draw is useful even if there is no time for the score
-            if selectivity == EXACT_LEVEL and selectivity - 1 in levels and guess >= 0 and self._needs_best_only():
+            if selectivity == EXACT_LEVEL and _are_all_levels(levels) and guess >= 0 and self._needs_best_only():
                 self._bring_to_front_by_name(self.engine.solver.winning_move(self.position, guess))
             search_level = self._best_move_at if self._needs_best_only() else self._all_moves_at
             if not (values := search_level(selectivity, guess)):

@@ -32,8 +32,10 @@ from search.kernels import endgame, midgame
 
 #: Positions that a thread of `solve_batch` takes at a time.
 BATCH_CHUNK = 64
-#: Minimum empties at which the first selectivity level is searched before the exact one.
-SELECTIVE_EMPTIES = 16
+#: Minimum empties at which the first selectivity level is searched before the exact one, and at which LONG_LEVELS are searched
+#: (trials: docs/lab/search.md).
+SELECTIVE_EMPTIES, LONG_EMPTIES = 16, 24
+LONG_LEVELS = (0, 2, 4, EXACT_LEVEL)
 #: Table of a solver's own midgame searches, in MiB.
 ESTIMATE_TABLE_MIB = 16
 #: Table of each `solve_batch` thread, in MiB: small enough for the processor's cache.
@@ -179,8 +181,10 @@ class Solver:
         return replace(solution, move=move, pv=() if wld else pv)
 
     def selectivity_levels(self, position: Position) -> tuple[int, ...]:
-        """Return the selectivity levels that solve *position* in the least time: the first gives moves and window to the last."""
-        return (0, EXACT_LEVEL) if self.selective and position.empties >= SELECTIVE_EMPTIES else (EXACT_LEVEL,)
+        """Return the selectivity levels that solve *position* in the least time: each gives moves and a guess to the next."""
+        if not self.selective or position.empties < SELECTIVE_EMPTIES:
+            return (EXACT_LEVEL,)
+        return LONG_LEVELS if position.empties >= LONG_EMPTIES else (0, EXACT_LEVEL)
 
     def solve_at(self, position: Position, selectivity: int, guess: int | None) -> Solution:
         """Solve at one selectivity level after `prepare_search`; the table keeps the results of lower levels."""

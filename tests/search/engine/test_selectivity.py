@@ -9,6 +9,7 @@ from reversi_env import Position, ReversiError, Rules
 from reversi_env.rules import WHITE
 from search.engine import deepening, probcut_fit
 from search.engine import probcut as cuts_of
+from search.engine import solver as solver_module
 from search.engine.engine import Engine
 from search.engine.limits import Limits
 from search.engine.probcut import (
@@ -56,14 +57,17 @@ def all_levels(monkeypatch):
     return make
 
 
+@pytest.mark.parametrize("levels", [(0, EXACT_LEVEL), solver_module.LONG_LEVELS], ids=len)
 @pytest.mark.parametrize("rules", RULES, ids=str)
-def test_selectivity_levels_change_no_score(rules):
+def test_selectivity_levels_change_no_score(rules, levels, monkeypatch):
+    if levels == solver_module.LONG_LEVELS:
+        monkeypatch.setattr(solver_module, "LONG_EMPTIES", 16)
     plain, helped = Solver(rules, table=TranspositionTable(4)), solver_for(rules)
     assert helped.selective
     assert not solver_for(rules, selective=False).selective
     for position in positions_with(16, 3, rules, seed=5):
         result, score = helped.solve(position), plain.solve(position).score
-        assert helped.selectivity_levels(position) == (0, EXACT_LEVEL)
+        assert helped.selectivity_levels(position) == levels
         assert (result.score, result.confidence, result.proven) == (score, 100, True)
         assert helped.solve(position, wld=True).score == np.sign(score)
 

@@ -44,6 +44,13 @@ def test_network_round_trips_through_file(kind, tmp_path):
         assert np.array_equal(stored, getattr(network, name))
 
 
+@pytest.mark.parametrize(("kind", "words"), [("linear", "int16"), ("deep", "a head of")])
+def test_summary_names_the_parts_of_a_network(kind, words):
+    summary = random_network(kind, 4).summary()
+    assert summary.startswith(f"{NETWORKS[kind].architecture}: ")
+    assert words in summary
+
+
 def test_equal_phases_are_stored_once(tmp_path):
     weights = random_network("deep", 4)
     for array in (weights.rows, weights.heads):

@@ -6,7 +6,7 @@ import torch
 
 from models.bitboards import board_planes, board_tensor, legal_moves, transformed
 from models.evaluator import NetworkEvaluator
-from models.files import WeightsError
+from models.files import WeightsError, file_content, read_file
 from models.residual import inference
 from models.residual import net as residual
 from models.residual.inference import fused_network
@@ -91,6 +91,12 @@ def test_failed_compilation_or_graph_recording_warns_once(monkeypatch):
         assert len(warnings) == 1
 
 
+def test_values_of_many_positions_are_those_of_the_network(monkeypatch):
+    monkeypatch.setitem(inference.CHUNK, "cpu", 16)  # several forward passes
+    boards, net = boards_of(Rules(6), 40)[2:], network_of(6)
+    assert torch.allclose(inference.InferenceNetwork(net).values(*boards), net(*boards)[1], atol=1e-4)
+
+
 def test_best_policy_action_is_legal_with_highest_logit():
     rules, net = Rules(6), network_of(6)
     boards = boards_of(rules)
@@ -142,6 +148,19 @@ def test_file_of_another_network_or_game_is_rejected(weights, tmp_path):
     ):
         with pytest.raises(WeightsError, match=name):
             make_agent(spec).check(rules)
+
+
+def test_file_with_unusable_content_is_rejected(weights, tmp_path):
+    header, tensors = read_file(weights)
+    infinite = {name: np.full_like(array, np.inf) for name, array in tensors.items()}
+    other = tmp_path / "other.safetensors"
+    for content, reason in (
+        (file_content(tensors, header | {"channels": 10**6}), "channels"),
+        (file_content(infinite, header), "inf"),
+    ):
+        other.write_bytes(content)
+        with pytest.raises(WeightsError, match=reason):
+            residual.read_residual(other)
 
 
 def test_agent_plays_with_and_without_search(weights):

@@ -27,8 +27,7 @@ from unittest.mock import patch
 import numpy as np
 import torch
 
-from benchmarks.peers import measured_by_jax
-from benchmarks.timing import median_seconds
+from benchmarks.timing import measured_apart
 from models.bitboards import board_tensor
 from models.mcts import search as tree_search
 from models.mcts.search import TreeSearch
@@ -56,7 +55,6 @@ def measure(
 ) -> dict[str, Any]:
     """Return medians of *rounds*, in wall time on a GPU and processor time on a CPU; without *kernels* by torch operations."""
     rules, where = Rules(size), torch.device(device)
-    clock = partial(_seconds_until_now, device)
     options = preset(size, device, games=games, simulations=simulations, max_considered_actions=16, exact=0)
     player = InferenceNetwork(ResidualNet(size, channels=channels, blocks=blocks), where)
     search, generator = make_search(player.logits_and_values, options, where), torch.Generator(where).manual_seed(1)
@@ -73,8 +71,8 @@ def measure(
     network_alone = CudaGraphed(network_calls) if device == "cuda" else network_calls
     with fast_convolutions(where):
         with patch.object(tree_search, "kernels_for", tree_search.kernels_for if kernels else lambda device: None):
-            whole = median_seconds(search_and_step, rounds, clock)
-        network = median_seconds(lambda: network_alone(state.own, state.opp), rounds, clock)
+            whole = _seconds(search_and_step, where, rounds)
+        network = _seconds(lambda: network_alone(state.own, state.opp), where, rounds)
     return _figures(rules, games, whole, network)
 
 
@@ -94,9 +92,7 @@ def measure_single(size: int, device: str, simulations: int, rounds: int) -> dic
                 "batched": partial(batched.run, roots),
             }
             for name, search in searches.items():
-                began = _seconds_until_now(device)
-                search()
-                times.setdefault(name, []).append(_seconds_until_now(device) - began)
+                times.setdefault(name, []).append(_timed(search, torch.device(device)))
     milliseconds = {name: 1e3 * median(seconds[1:]) for name, seconds in times.items()}
     return {
         "single_ms_per_move": milliseconds["single"],
@@ -112,21 +108,28 @@ def _figures(rules: Rules, games: int, whole: float, network: float) -> dict[str
     return {**rates, "seconds_per_ply": whole, "network_seconds": network, "outside_network": 1 - network / whole}
 
 
-def _seconds_until_now(device: str) -> float:
-    """Return the wall time on a GPU, once its work is done, and the processor time on a CPU."""
-    if device != "cuda":
-        return process_time()
-    torch.cuda.synchronize()
-    return perf_counter()
+def _seconds(work: Callable[[], Any], device: torch.device, rounds: int) -> float:
+    return median([_timed(work, device) for _ in range(rounds + 1)][1:])  # the first one compiles
+
+
+def _timed(work: Callable[[], Any], device: torch.device) -> float:
+    clock = perf_counter if device.type == "cuda" else process_time
+    began = clock()
+    work()
+    if device.type == "cuda":
+        torch.cuda.synchronize()
+    return clock() - began
 
 
 def peer(device: str, games: int, simulations: int, channels: int, blocks: int, rounds: int = 3) -> dict[str, Any]:
     """Return the results of `measure` for Pgx and mctx on 8x8; none if they are not installed."""
     if not all(map(find_spec, ("jax", "pgx", "mctx"))):
         return {}
-    rules = Rules(8)
+    rules, platform = Rules(8), {} if device == "cuda" else {"JAX_PLATFORMS": "cpu"}
     arguments = map(str, (games, simulations, channels, blocks, rounds, rules.square_count // 4))
-    timings = measured_by_jax(device, "alphazero", *arguments)
+    timings = measured_apart(
+        "benchmarks.peers", "alphazero", *arguments, XLA_PYTHON_CLIENT_PREALLOCATE="false", **platform
+    )
     figures = _figures(rules, games, timings["seconds_per_ply"], timings["network_seconds"])
     return {**figures, "backend": timings["backend"]}
 

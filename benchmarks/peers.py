@@ -33,13 +33,10 @@ def measured(peer: str, where: str) -> dict[str, Any] | None:
     """Return ``plies_per_second`` of a library and its ``backend``; None if it is not installed."""
     if not all(map(find_spec, MODULES[peer])):
         return None
-    return measured_by_jax(where, peer, where)
-
-
-def measured_by_jax(where: str, *arguments: str) -> dict[str, Any]:
-    """Return the figures of this module in another process, where jax takes GPU memory only as needed."""
     platform = {} if where == "cuda" else {"JAX_PLATFORMS": "cpu"}
-    figures: dict[str, Any] = measured_apart(__name__, *arguments, XLA_PYTHON_CLIENT_PREALLOCATE="false", **platform)
+    figures: dict[str, Any] = measured_apart(
+        "benchmarks.peers", peer, where, XLA_PYTHON_CLIENT_PREALLOCATE="false", **platform
+    )
     return figures
 
 

@@ -71,12 +71,14 @@ def test_only_moves_in_the_loss_mask_contribute_to_the_loss(tiny_net):
     log_probs = policy.gather(1, actions[:, None])[:, 0]
     loss_mask, returns = (actions == 0).float(), torch.where(actions == 0, 1.0, 50.0)
     batch = Rollout(*boards, masks, actions, log_probs, torch.zeros(count), loss_mask, returns, returns)
-    loss, values = PpoLoss(net, 0.0)(batch)
+    loss, values = PpoLoss(net, 0.01)(batch)
     metrics = dict(zip(tensor_ppo.METRICS, values.tolist(), strict=True))
     assert metrics["policy_loss"] == pytest.approx(-1.0)
     assert metrics["value_loss"] == pytest.approx((net.of_actions(*boards)[1][0].item() - 1) ** 2)
     assert metrics["entropy"] == pytest.approx(-(policy[0].exp() * policy[0]).sum().item(), rel=1e-5)
     assert metrics["approx_kl"] == pytest.approx(0, abs=1e-6)
+    total = metrics["policy_loss"] + tensor_ppo.VF_COEF * metrics["value_loss"] - 0.01 * metrics["entropy"]
+    assert metrics["loss"] == loss.item() == pytest.approx(total)
     loss.backward()
     assert net.policy[1].bias.grad[0] < 0 < net.policy[1].bias.grad[1]
     assert net.policy[1].bias.grad[5] == 0

@@ -93,7 +93,9 @@ def test_rollouts_follow_the_rules_and_assign_the_sides(tmp_path, variant):
     training = TensorPPO(tmp_path, preset(**SMALL | {"num_steps": 14, "variant": variant}))
     training.set_up()
     for _ in range(3):
+        older = [*training._snapshots]
         training.add_snapshot()
+        assert training._snapshots[-1] not in older
     assert len(training._snapshots) == 2
     for past in training._snapshots:
         torch.nn.init.normal_(past.policy[1].weight)
@@ -137,6 +139,13 @@ def test_rollouts_follow_the_rules_and_assign_the_sides(tmp_path, variant):
             who &= (flat.log_probs - random_log_probs).abs() > 1e-5
         assert who.sum() > 20
         assert torch.allclose(again[who], flat.log_probs[who], atol=1e-5)
+    with torch.no_grad():
+        last_value = training._net.of_actions(*training._boards())[1]
+    advantages = gae(training._rewards, training._dones, moves.values, last_value, training.options.gae_lambda)
+    assert torch.allclose(moves.returns, moves.values + advantages, atol=1e-5)
+    in_loss = advantages[moves.loss_mask == 1]
+    normalised = (in_loss - in_loss.mean()) / in_loss.std(correction=0)
+    assert torch.allclose(moves.advantages[moves.loss_mask == 1], normalised, atol=1e-4)
 
 
 @pytest.mark.slow

@@ -148,6 +148,16 @@ def test_rollouts_follow_the_rules_and_assign_the_sides(tmp_path, variant):
     assert torch.allclose(moves.advantages[moves.loss_mask == 1], normalised, atol=1e-4)
 
 
+def test_the_learning_rate_decays_to_a_tenth(tmp_path):
+    training = TensorPPO(tmp_path, preset(**SMALL | {"num_envs": 16, "n_epochs": 1}))
+    training.set_up()
+    training.collect_rollout()
+    for share, factor in ((0, 1.0), (0.5, 0.55), (2, 0.1)):
+        training.steps = int(share * training.options.total_timesteps)
+        training.update()
+        assert training._optimiser.param_groups[0]["lr"] == pytest.approx(factor * training.options.learning_rate)
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("quick_evaluation", "no_litter")
 @pytest.mark.parametrize("before", [False, True])

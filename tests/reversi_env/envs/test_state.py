@@ -198,3 +198,11 @@ def test_aec_returns_new_arrays_and_state_by_colour():
         observation["observation"][...] = 1
         env.step(None if terminated else env.sample_legal())
     assert_fresh(arrays)
+
+
+def test_restored_episodes_have_all_their_steps_again():
+    env = ReversiVectorEnv(2, size=6, max_episode_steps=3)
+    env.reset(seed=1)
+    env.step(env.sample_legal())
+    env.set_state(env.get_state())
+    assert [env.step(env.sample_legal())[3].tolist() for _ in range(3)] == [[False] * 2] * 2 + [[True] * 2]

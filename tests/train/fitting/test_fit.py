@@ -224,10 +224,12 @@ def test_other_or_damaged_checkpoints_are_refused(labels, tmp_path):
             fit(PatternModule("linear", 6), few, options, checkpoint=path)
 
 
-def test_early_stopping_keeps_the_best_weights(labels):
-    net = PatternModule("linear", 6)
-    report = fit(net, labels, FitOptions(epochs=40, batch_size=64, learning_rate=3.0, held_out=0.2, patience=2))
+def test_early_stopping_keeps_the_best_weights(labels, tmp_path):
+    net, path = PatternModule("linear", 6), tmp_path / "fit"
+    options = FitOptions(epochs=40, batch_size=64, learning_rate=3.0, held_out=0.2, patience=2)
+    report = fit(net, labels, options, checkpoint=path)
     assert len(report.epochs) < 40
+    assert fit(PatternModule("linear", 6), labels, options, checkpoint=path) == report  # no further epochs
     assert report.validation_error == min(epoch.validation_error for epoch in report.epochs)
     hidden = labels.select(held_out_rows(labels.own, labels.opp, 0.2))
     errors = np.abs(values_of(net, hidden) - hidden.score)

@@ -83,21 +83,30 @@ def search(
     against: Annotated[
         Path | None, text("Compare only with another checkout of the project, in turn, on one thread.")
     ] = None,
+    long: Annotated[bool, flag("Solve only tournament positions with 24 and more empty squares.")] = False,
 ) -> None:
     """Measure the node signature, nodes per second, and the speed-up of several threads.
 
     The node signature is the node count of fixed searches; it differs after
     any change of the search. FFO 40-44 are solved and midgame positions are
     searched to a depth, on one thread and on --threads in turn. Prints the
-    ratios of time and of nodes. Takes some minutes.
+    ratios of time and of nodes. Takes some minutes. With --long each position
+    is solved on one thread, or --threads, with moves ordered by the network.
     """
     from benchmarks import search as speed
     from reversi_env.kernels.parallel import core_count
 
     if against is not None:
-        _search_against(against, rounds, as_json)
+        _search_against(against, rounds, as_json, long)
         return
-    report, threads = Report("Search", "numpy", "numba", "llvmlite"), threads or core_count()
+    report = Report("Search", "numpy", "numba", "llvmlite")
+    if long:
+        solved = report.measure("long endgames", partial(speed.long_endgames, threads or 1))
+        report.result |= {"long_endgames": solved}
+        _problem_rows(report, "long endgame", solved)
+        report.show(as_json, failed=not all(problem["correct"] for problem in solved))
+        return
+    threads = threads or core_count()
     label, rate = "midgame, {} to depth 8, one thread", millions("nodes", 2)
     report.figure("signature", "signature", "{:,} nodes".format, speed.signature)
     report.figure("midgame_nodes_per_second", label.format("six-factor"), rate, speed.midgame_rate)
@@ -107,9 +116,7 @@ def search(
     midgame = report.measure(f"{label}, {turns}", partial(speed.in_turns, speed.midgame_to_depth, threads, rounds))
     _speedup_row(report, f"{label}, on {threads} threads", midgame, "midgame_")
     ffo = report.measure(f"FFO 40-44, {turns}", partial(speed.in_turns, speed.ffo, threads, rounds))
-    for problem in ffo["one"]:
-        text = f"{problem['nodes'] / 1e6:.1f} million nodes, {problem['seconds']:.2f} s"
-        report.row(f"FFO {problem['problem']}: {problem['score']:+d}", text)
+    _problem_rows(report, "FFO", ffo["one"])
     learned = report.measure("FFO 40-44, moves ordered by the network", partial(speed.ffo, order="network"))
     for name, problems in (("ffo", ffo["one"]), ("ffo_network", learned)):
         nodes, seconds = (sum(problem[key] for problem in problems) for key in ("nodes", "seconds"))
@@ -121,6 +128,12 @@ def search(
     report.show(as_json)
 
 
+def _problem_rows(report: Report, name: str, problems: list[dict[str, Any]]) -> None:
+    for problem in problems:
+        text = f"{problem['nodes'] / 1e6:.1f} million nodes, {problem['seconds']:.2f} s"
+        report.row(f"{name} {problem['problem']}: {problem['score']:+d}", text)
+
+
 def _speedup_row(report: Report, label: str, timings: dict[str, Any], prefix: str) -> None:
     seconds = sum(each["seconds"] for each in timings["every"])
     text = f"{seconds:.1f} s, {timings['speedup']:.2f}x as fast as one, {timings['nodes_ratio']:.2f}x the nodes"
@@ -128,15 +141,17 @@ def _speedup_row(report: Report, label: str, timings: dict[str, Any], prefix: st
     report.row(label, text, **{prefix + name: value for name, value in ratios.items()})
 
 
-def _search_against(other: Path, rounds: int, as_json: bool) -> None:
+def _search_against(other: Path, rounds: int, as_json: bool, long: bool) -> None:
     from benchmarks import versus
 
     report = Report(f"Search, compared with {other}", "numpy", "numba", "llvmlite")
     with versus.two_checkouts(other) as checkouts:
-        for name, requests in versus.subjects().items():
-            ratios = report.measure(name, partial(versus.compared, checkouts, requests, rounds))
+        subjects, warm_up = versus.long_subjects() if long else (versus.subjects(), None)
+        for name, requests in subjects.items():
+            ratios = report.measure(name, partial(versus.compared, checkouts, requests, rounds, warm_up))
             names = {"time": "seconds_ratio", "nodes/s": "speed_ratio", "nodes": "nodes_ratio"}
-            text = ", ".join(f"{label} x {ratios[key]:.3f}" for label, key in names.items())
+            text = f"{ratios['nodes'] / 1e6:.1f} million nodes, {ratios['seconds']:.1f} s, " if long else ""
+            text += ", ".join(f"{label} x {ratios[key]:.3f}" for label, key in names.items())
             report.row(name, text + ("" if ratios["same_values"] else ", OTHER VALUES"), **{name: ratios})
     report.show(as_json)
 

@@ -35,7 +35,16 @@ def midgame_positions(
 
 
 def ffo_problems() -> list[Problem]:
-    return list(read_obf(packaged_bytes(DATA / "ffo-40-44.obf").decode().splitlines()))
+    return _packaged_problems("ffo-40-44.obf")
+
+
+def long_problems() -> list[Problem]:
+    """Return positions of tournament games (WTHOR) with 24 empty squares and more, with the score of a best move."""
+    return _packaged_problems("long-endgames.obf")
+
+
+def _packaged_problems(file_name: str) -> list[Problem]:
+    return list(read_obf(packaged_bytes(DATA / file_name).decode().splitlines()))
 
 
 def signature() -> int:
@@ -74,10 +83,19 @@ def midgame_rate(evaluator: str = EVALUATOR, depth: int = 8) -> float:
 
 def ffo(threads: int = 1, order: str | None = None) -> list[dict[str, Any]]:
     """Solve FFO problems 40 to 44, each with an empty table of 256 MiB; *order*: an evaluator for the move ordering."""
+    return _solved(ffo_problems(), 40, threads, order)
+
+
+def long_endgames(threads: int = 1) -> list[dict[str, Any]]:
+    """Solve the `long_problems` as `ffo` does, with moves ordered by the network."""
+    return _solved(long_problems(), 1, threads, "network")
+
+
+def _solved(problems: list[Problem], first_number: int, threads: int, order: str | None) -> list[dict[str, Any]]:
     results = []
     solver = Solver(threads=threads, table=TranspositionTable(256), evaluator=order)
     solver.load_kernels()
-    for number, problem in enumerate(ffo_problems(), start=40):
+    for number, problem in enumerate(problems, start=first_number):
         solver.table.clear()
         solution = solver.solve(problem.position)
         solved = {"score": solution.score, "nodes": solution.nodes, "seconds": solution.seconds}

@@ -13,7 +13,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from statistics import median
 from time import process_time
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from reversi_env import Position
 
 #: Depth of midgame searches, which do not prune by ProbCut; empties of random positions of the reversed game that are solved.
 DEPTH, EMPTIES = 8, 18
@@ -48,17 +51,19 @@ class Checkout:
         self._process.communicate()
 
 
+def requests(positions: "list[Position]", evaluator: str | None, depth: int | None) -> list[dict[str, Any]]:
+    """Return requests to search *positions* to *depth*, or to solve them if it is None."""
+    return [
+        {"size": one.rules.size, "variant": one.rules.variant, "boards": [one.own, one.opp]}
+        | {"evaluator": evaluator, "depth": depth}
+        for one in positions
+    ]
+
+
 def subjects() -> dict[str, list[dict[str, Any]]]:
     """Return the requests of every row of the report."""
     from benchmarks.search import ffo_problems, midgame_positions
-    from reversi_env import Position, Rules
-
-    def requests(positions: list[Position], evaluator: str | None, depth: int | None) -> list[dict[str, Any]]:
-        return [
-            {"size": one.rules.size, "variant": one.rules.variant, "boards": [one.own, one.opp]}
-            | {"evaluator": evaluator, "depth": depth}
-            for one in positions
-        ]
+    from reversi_env import Rules
 
     reversed_game, ffo = Rules(variant="reversed"), [problem.position for problem in ffo_problems()]
     return {
@@ -72,6 +77,15 @@ def subjects() -> dict[str, list[dict[str, Any]]]:
             midgame_positions(8, reversed_game, 60 - EMPTIES, 60 - EMPTIES), "network", None
         ),
     }
+
+
+def long_subjects() -> tuple[dict[str, list[dict[str, Any]]], dict[str, Any]]:
+    """Return a row with one request per long endgame, and a short request for warm-ups."""
+    from benchmarks.search import ffo_problems, long_problems
+
+    positions = [problem.position for problem in (*long_problems(), *ffo_problems()[:1])]
+    *long, warm_up = requests(positions, "network", None)
+    return {f"long endgame {number}": [request] for number, request in enumerate(long, 1)}, warm_up
 
 
 @contextmanager
@@ -88,11 +102,19 @@ def two_checkouts(other: Path) -> Iterator[tuple[Checkout, Checkout]]:
             checkout.close()
 
 
-def compared(checkouts: tuple[Checkout, Checkout], requests: list[dict[str, Any]], rounds: int) -> dict[str, Any]:
-    """Return ratios of our results to theirs for *requests*, searched *rounds* times in turn, after a warm-up."""
+def compared(
+    checkouts: tuple[Checkout, Checkout],
+    requests: list[dict[str, Any]],
+    rounds: int,
+    warm_up: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Return ratios of our results to theirs for *requests*, searched *rounds* times in turn, after a warm-up.
+
+    The warm-up is the request *warm_up*, by default the first one.
+    """
     ours, theirs = checkouts
     for checkout in checkouts:
-        checkout.ask(requests[0])
+        checkout.ask(warm_up or requests[0])
     pairs = [[(ours.ask(request), theirs.ask(request)) for request in requests] for _ in range(rounds)]
     seconds = [[median(turn[i][k]["seconds"] for turn in pairs) for i in range(len(requests))] for k in range(2)]
     nodes = [[pairs[0][i][k]["nodes"] for i in range(len(requests))] for k in range(2)]

@@ -4,7 +4,8 @@ from importlib.util import find_spec
 
 import pytest
 
-from benchmarks import env, versus
+from benchmarks import env, search, versus
+from reversi_env.notation.obf import read_obf_line
 from tests.conftest import REPOSITORY
 from train.jobs import provenance
 
@@ -102,6 +103,18 @@ def test_search_benchmark_compares_two_checkouts(monkeypatch, json_lines):
     [result] = json_lines("bench", "search", "--against", REPOSITORY, "--rounds", 2)
     assert result["both"]["same_values"]
     assert (result["both"]["nodes_ratio"], result["both"]["nodes"] > 100) == (1.0, True)
+
+
+@pytest.mark.slow
+def test_search_benchmark_solves_long_endgames(monkeypatch, json_lines):
+    problems = [read_obf_line("XO-" + 61 * "X" + " X; C1:+64;")]
+    monkeypatch.setattr(search, "ffo_problems", lambda: problems)
+    monkeypatch.setattr(search, "long_problems", lambda: problems)
+    [result] = json_lines("bench", "search", "--long")
+    [solved] = result["long_endgames"]
+    assert (solved["problem"], solved["score"], solved["correct"]) == (1, 64, True)
+    [compared] = json_lines("bench", "search", "--long", "--against", REPOSITORY, "--rounds", 1)
+    assert (compared["long endgame 1"]["nodes_ratio"], compared["long endgame 1"]["same_values"]) == (1.0, True)
 
 
 @pytest.fixture

@@ -71,7 +71,7 @@ def test_network_agent_takes_weights_and_search_options(small):
         make_agent("network:weights=nowhere").choose(Position.initial())
 
 
-@pytest.mark.parametrize("kind", ["deep", pytest.param("linear", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind", ["deep", pytest.param("linear", marks=[pytest.mark.slow, pytest.mark.long])])
 def test_engine_value_equals_negamax_of_network(kind, tmp_path):
     """The engine, with compiled and rounded evaluations, agrees with plain negamax of the static values."""
     rules = Rules(4, "reversed")

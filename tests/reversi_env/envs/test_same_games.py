@@ -87,13 +87,14 @@ def successors(position, agent):
     return {by_colour(position.play(action)) for action in position.legal_actions()}
 
 
+LONG = [pytest.mark.slow, pytest.mark.long]
 CASES = [
     *(("two players", "black", start, 8, 90) for start in STARTS),
     *(pytest.param(opponent, "black", "standard", 3, 40, marks=pytest.mark.slow) for opponent in list(OPPONENTS)[1:]),
     *((opponent, "alternate", "opening", 3, 40) for opponent in list(OPPONENTS)[1:]),
     *(pytest.param(opponent, "random", "endgame", 3, 40, marks=pytest.mark.slow) for opponent in list(OPPONENTS)[1:]),
-    pytest.param("two players", "black", "standard", 200, 130, marks=pytest.mark.slow),
-    *(pytest.param(opponent, "random", "opening", 30, 100, marks=pytest.mark.slow) for opponent in list(OPPONENTS)[1:]),
+    pytest.param("two players", "black", "standard", 200, 130, marks=LONG),
+    *(pytest.param(opponent, "random", "opening", 30, 100, marks=LONG) for opponent in list(OPPONENTS)[1:]),
 ]
 
 

@@ -33,8 +33,8 @@ Bounds = tuple[int, int]
 class BoundsFile:
     """Bounds of positions in a file that processes share: lines are only appended, and each has a checksum.
 
-    A line that is incomplete or corrupted is ignored, so that its position is solved again. The file only saves time: one that
-    cannot be read or written is treated as empty.
+    A line that is incomplete or corrupted is ignored, so that its position is solved again. A file that cannot be read is treated
+    as empty.
     """
 
     def __init__(self, path: Path) -> None:
@@ -58,16 +58,16 @@ class BoundsFile:
     def append(self, entries: Iterable[tuple[Key, Bounds]]) -> None:
         contents = (f"{own:x} {opp:x} {lower} {upper}".encode() for (own, opp), (lower, upper) in entries)
         lines = b"".join(b"%b %08x\n" % (content, zlib.crc32(content)) for content in contents)
-        with suppress(OSError):
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            append_atomically(self.path, b"\n" + lines)  # the line end completes the line of a killed process
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        append_atomically(self.path, b"\n" + lines)  # the line end completes the line of a killed process
 
 
 class ExactScores:
     """Exact values in discs for the side to move, under perfect play of both sides.
 
-    *folder* has the cache, by default the user's. With *order* the network orders the moves of positions with many empties, which
-    pays above about 16. `write` adds new values to the cache; this also happens every second.
+    *folder* has the cache, by default the user's; it only saves time and need not be writable. With *order* the network orders the
+    moves of positions with many empties, which pays above about 16. `write` adds new values to the cache; this also happens every
+    second.
     """
 
     def __init__(
@@ -124,7 +124,8 @@ class ExactScores:
     def write(self) -> None:
         """Add new values to the cache."""
         if self._unwritten:
-            self._file.append(self._unwritten.items())
+            with suppress(OSError):
+                self._file.append(self._unwritten.items())
             self._unwritten.clear()
         self._written = monotonic()
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from reversi_env.errors import TrainError, quoted
 from reversi_env.options import GameOptions, option
+from reversi_env.rules import Start
 
 if TYPE_CHECKING:
     from search.evaluators.base import Evaluator
@@ -83,8 +84,13 @@ class SolvedBookOptions(GameOptions):
 
     size: int = option(6, "Board size: 4 or 6.")
     plies: int = option(5, "Last ply of the book; only the positions of this ply are solved.", low=1, high=36)
+    start: Literal["standard", "parallel", "both"] = option("standard", "Arrangement of the four discs of the start.")
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.size == 8:
             raise TrainError("size 8: expected 4 or 6; positions near the start of 8x8 cannot be solved")
+
+    @property
+    def starts(self) -> tuple[Start, ...]:
+        return ("standard", "parallel") if self.start == "both" else (self.start,)

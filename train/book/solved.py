@@ -1,7 +1,7 @@
 """Solved books: all positions up to some ply, with their exact scores under perfect play.
 
 Only the positions of the last ply are solved. All other scores follow from them by negamax, so that no two scores of a book
-contradict each other. The folder of a run has a log of the solved positions for every number of plies.
+contradict each other. A file in the folder of a run has every solved position.
 """
 
 from os import PathLike
@@ -16,21 +16,24 @@ from reversi_env.storage.atomic import write_atomically
 from search.agents.book import SOLVED, UNITS_PER_DISC, Book
 from search.engine.solver import Solver
 from search.engine.table import TranspositionTable
-from train.book.build import BOOK, LoggedSearches, SearchJob, SearchValues
+from search.exact_scores import Bounds, BoundsFile, Key
+from train.book.build import BOOK
 from train.book.options import SolvedBookOptions
 from train.book.tree import Rows, Tree
-from train.jobs.logs import JsonLines, Progress, no_progress
+from train.jobs.logs import Progress, no_progress
 from train.jobs.processes import Executor, LocalExecutor
 from train.jobs.run import Run
 
-#: Positions per line of the log.
-BATCH = 64
-#: Transposition table of a worker, in MiB. It is not cleared between positions, which are often siblings.
+#: The solved positions of a run.
+SCORES = "scores.txt"
+#: Positions that a worker solves at a time; neighbours are often siblings, and their searches share the table.
+JOB_POSITIONS = 4
+#: Transposition table of a worker, in MiB. It is not cleared between positions.
 TABLE_MIB = 512.0
 
 
 class PositionSolver:
-    """Runs jobs; every result starts with the number of the job. Scores are exact, so they depend on the position alone."""
+    """Runs jobs: solves positions. A score depends on the position alone."""
 
     def __init__(self, options: SolvedBookOptions) -> None:
         self._rules = options.rules
@@ -38,11 +41,9 @@ class PositionSolver:
         evaluator = strongest if strongest == "network" else None
         self._solver = Solver(self._rules, evaluator=evaluator, table=TranspositionTable(TABLE_MIB))
 
-    def __call__(self, job: SearchJob) -> tuple[int, SearchValues]:
-        """Return scores in units (`UNITS_PER_DISC`), and the empty squares of every position."""
-        positions = [Position(self._rules, *boards) for boards in zip(job.own.tolist(), job.opp.tolist(), strict=True)]
-        scores = [UNITS_PER_DISC * self._solver.solve(position).score for position in positions]
-        return job.number, (np.array(scores, np.int64), np.array([one.empties for one in positions], np.int64))
+    def __call__(self, positions: list[Key]) -> list[tuple[Key, Bounds]]:
+        widest = -self._rules.square_count, self._rules.square_count
+        return [(key, self._solver.narrow(Position(self._rules, *key), widest)) for key in positions]
 
 
 def solve_book(
@@ -54,19 +55,27 @@ def solve_book(
 ) -> Book:
     """Build the solved book in *folder*, or resume there, and return it.
 
-    The same call, also with more plies, resumes an interrupted run. The *executor* (default: a process per core) solves.
-    *progress* is called with the number of positions of the last ply.
+    The same call, also with more plies or another start, resumes an interrupted run. The *executor* (default: a process per core)
+    solves. *progress* is called with the number of positions of the last ply.
     """
     path, rules = Path(folder), options.rules
     executor = executor or LocalExecutor(core_count())
-    with Run(path, options, extendable=("plies",)), executor.workers(PositionSolver, options) as pool:
-        tree, last = _positions(options)
-        search = LoggedSearches(pool, JsonLines(path / f"scores-{options.plies}.jsonl"))
-        for start in range(0, last.size, BATCH):
-            progress("positions", start, last.size)
-            rows = last[start : start + BATCH]
-            tree.set(rows, *search(tree.own[rows], tree.opp[rows], rules.square_count))
-        progress("positions", last.size, last.size)
+    with Run(path, options, changeable=("start",), extendable=("plies",)):
+        (tree, last), file = _positions(options), BoundsFile(path / SCORES)
+        positions = list(zip(tree.own[last].tolist(), tree.opp[last].tolist(), strict=True))
+        solved = dict(file.read_new())
+        missing = [key for key in positions if key not in solved]
+        jobs = (missing[first : first + JOB_POSITIONS] for first in range(0, len(missing), JOB_POSITIONS))
+        done = len(positions) - len(missing)
+        progress("positions", done, len(positions))
+        with executor.workers(PositionSolver, options) as pool:
+            for results in pool.results(jobs):
+                file.append(results)
+                solved.update(results)
+                done += len(results)
+                progress("positions", done, len(positions))
+        scores = np.array([solved[key][0] for key in positions], np.int64)
+        tree.set(last, UNITS_PER_DISC * scores, tree.empties[last])
         book = tree.book(2.0 * rules.square_count, options.as_dict() | {SOLVED: options.plies})
         write_atomically(path / BOOK, book.to_bytes())
     return book
@@ -74,13 +83,13 @@ def solve_book(
 
 def _positions(options: SolvedBookOptions) -> tuple[Tree, Rows]:
     """Return all positions up to the last ply, scored where the game is over, and the rows that have to be solved."""
-    rules, tree = options.rules, Tree(options.rules)
-    rows = np.zeros(1, np.int64)
+    rules, tree = options.rules, Tree(options.rules, options.starts)
+    rows = np.arange(len(tree))
     for ply in range(options.plies + 1):
         own, opp = tree.own[rows], tree.opp[rows]
         over = batch.is_over(own, opp, rules)
         scores = UNITS_PER_DISC * batch.final_scores(own[over], opp[over], rules).astype(np.int64)
-        tree.set(rows[over], scores, rules.square_count - np.bitwise_count(own[over] | opp[over]).astype(np.int64))
+        tree.set(rows[over], scores, tree.empties[rows[over]])
         rows = rows[~over]
         if ply == options.plies or not rows.size:
             break

@@ -4,13 +4,15 @@ Moves are added for expanded positions only, all at once (`Tree.expand_leaves`).
 alone, so that positions form layers, and values and costs are propagated layer by layer, without recursion.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reversi_env import Rules, batch
+from reversi_env.rules import Start
 from search.agents.book import UNCHECKED, UNITS_PER_DISC, Book
 
 Rows = NDArray[np.int64]
@@ -38,9 +40,9 @@ class BookCosts(NamedTuple):
 
 
 class Tree:
-    """Positions of one game by row, from the start in row 0."""
+    """Positions of one game by row, beginning with the *starts*."""
 
-    def __init__(self, rules: Rules) -> None:
+    def __init__(self, rules: Rules, starts: Sequence[Start] = ("standard",)) -> None:
         self.rules = rules
         self.own, self.opp = np.empty(0, np.uint64), np.empty(0, np.uint64)
         #: Searched values, and the plies of the searches: the number of empties where a value is exact.
@@ -48,7 +50,9 @@ class Tree:
         self._layer = np.empty(0, np.int64)
         self._parent, self._child = np.empty(0, np.int64), np.empty(0, np.int64)
         self._row: dict[tuple[int, int], int] = {}
-        self.add(*batch.canonical(*batch.start(1, rules))[:2])
+        for start in starts:
+            self.add(*batch.canonical(*batch.start(1, replace(rules, start=start)))[:2])
+        self._starts = slice(len(starts))
 
     def __len__(self) -> int:
         return len(self.own)
@@ -61,7 +65,11 @@ class Tree:
 
     @property
     def is_exact(self) -> NDArray[np.bool_]:
-        return self.depth >= self.rules.square_count - np.bitwise_count(self.own | self.opp).astype(np.int64)
+        return self.depth >= self.empties
+
+    @property
+    def empties(self) -> NDArray[np.int64]:
+        return self.rules.square_count - np.bitwise_count(self.own | self.opp).astype(np.int64)
 
     def rows(self, own: Boards, opp: Boards) -> Rows:
         """Return the rows of canonical positions, -1 for new ones."""
@@ -101,7 +109,7 @@ class Tree:
         for parent, child in reversed(layers):
             np.maximum.at(value, parent, -value[child])
         cost, near = np.full(len(self), UNREACHABLE), np.zeros(len(self), np.bool_)
-        cost[0], near[0] = 0, True
+        cost[self._starts], near[self._starts] = 0, True
         for parent, child in layers:
             loss = value[parent] + value[child]
             reached = cost[parent] < UNREACHABLE

@@ -14,7 +14,7 @@ from search.engine.solver import Solver, solve_batch
 from search.engine.table import TranspositionTable
 from train.book.build import BOOK
 from train.book.options import SolvedBookOptions
-from train.book.solved import solve_book
+from train.book.solved import SCORES, solve_book
 from train.jobs.processes import LocalExecutor
 
 IN_PROCESS = LocalExecutor(0)
@@ -37,11 +37,11 @@ def test_scores_equal_the_solver(solved):
     assert book.is_solved
 
 
-def test_a_truncated_log_or_more_plies_give_the_same_bytes(solved, tmp_path):
+def test_lost_scores_or_more_plies_give_the_same_bytes(solved, tmp_path):
     book, folder = solved
     data, variant = (folder / BOOK).read_bytes(), book.rules.variant
-    log = folder / "scores-4.jsonl"
-    log.write_bytes(log.read_bytes()[:-9])
+    solved = (folder / SCORES).read_bytes()
+    (folder / SCORES).write_bytes(solved[: len(solved) // 2])
     solve_book(SolvedBookOptions(4, variant, 4), folder, executor=IN_PROCESS)
     assert (folder / BOOK).read_bytes() == data
     for plies in (2, 4):
@@ -53,13 +53,28 @@ def test_a_truncated_log_or_more_plies_give_the_same_bytes(solved, tmp_path):
 
 def test_a_book_of_whole_games_solves_no_leaves(tmp_path):
     book = solve_book(SolvedBookOptions(4, plies=30), tmp_path, executor=IN_PROCESS)
-    assert not (tmp_path / "scores-30.jsonl").exists()
+    assert not (tmp_path / SCORES).exists()
     over = [row for row in range(len(book)) if Position(book.rules, int(book.own[row]), int(book.opp[row])).is_over()]
     rows = np.random.default_rng(0).choice(len(book), 200, replace=False)
     assert np.array_equal(
         book.value[rows], UNITS_PER_DISC * solve_batch(book.own[rows], book.opp[rows], book.rules).astype(int)
     )
     assert (book.depth[over] == [16 - int(book.own[row] | book.opp[row]).bit_count() for row in over]).all()
+
+
+def test_a_book_of_both_starts_has_the_positions_of_each(tmp_path):
+    books = {}
+    for start in ("standard", "parallel", "both"):  # of 4x4, in one folder
+        book = books[start] = solve_book(SolvedBookOptions(4, start=start, plies=3), tmp_path, executor=IN_PROCESS)
+        scores = solve_batch(book.own, book.opp, book.rules)
+        assert np.array_equal(book.value, UNITS_PER_DISC * scores.astype(int))
+        assert [book.find(Position.initial(Rules(4, start=name))) is not None for name in ("standard", "parallel")] == [
+            start != "parallel",
+            start != "standard",
+        ]
+    boards = {start: {*zip(book.own.tolist(), book.opp.tolist(), strict=True)} for start, book in books.items()}
+    assert boards["both"] == boards["standard"] | boards["parallel"]
+    assert boards["standard"] != boards["parallel"]
 
 
 def test_a_solved_book_plays_only_the_best_moves(solved):

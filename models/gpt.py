@@ -118,7 +118,12 @@ class GPT(nn.Module):
     def residual_stream(self, idx: Tensor, hook: Hook = lambda layer, x: x) -> list[Tensor]:
         """Return the states after the embedding and after each layer, ``(batch, time, n_embd)`` each, as changed by *hook*."""
         positions = torch.arange(idx.shape[1], device=idx.device)
-        states = [hook(0, self.transformer["wte"](idx.long()) + self.transformer["wpe"](positions))]
+        x, device = self.transformer["wte"](idx.long()) + self.transformer["wpe"](positions), idx.device.type
+        if torch.is_autocast_enabled(
+            device
+        ):  # embeddings stay in single precision, which would take twice the memory traffic
+            x = x.to(torch.get_autocast_dtype(device))
+        states = [hook(0, x)]
         for layer, block in enumerate(self.transformer["h"], 1):  # type: ignore[arg-type, var-annotated]
             states.append(hook(layer, block(states[-1])))
         return states

@@ -4,7 +4,9 @@ import hashlib
 import io
 import json
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +58,16 @@ class GameStream(IterableDataset[torch.Tensor]):
         while True:
             self.state += 1
             yield self.batch(self.state - 1)
+
+    def batches(self, first: int) -> Iterator[torch.Tensor]:
+        """Yield the batches from number *first* on. A thread makes the next one if its games are not random, which takes time."""
+        if self.options.source == "random":
+            yield from map(self.batch, count(first))
+        with ThreadPoolExecutor(1) as thread:
+            following = thread.submit(self.batch, first)
+            for number in count(first + 1):
+                tokens, following = following.result(), thread.submit(self.batch, number)
+                yield tokens
 
     def batch(self, number: int) -> torch.Tensor:
         """Return batch *number*, counted from 0."""

@@ -231,8 +231,10 @@ class Solver:
                 self._narrow_by_levels(position, max(score - 2, -most), score, score)
                 line = self._principal_variation(position, score, max_plies=1)
                 return line[0] if line else self._table_move(position) or next(iter(position.legal_moves()), None)
-            first = self.selectivity_levels(position)[0]
-            score, _ = self._narrow_bounds(position, -most, most, None, selectivity=first)
+            levels = self.selectivity_levels(position)
+            for selectivity in levels[:-1] or levels:
+                score, _ = self._narrow_bounds(position, -most, most, score, selectivity=selectivity)
+            assert score is not None
             score -= score % 2  # all scores are even
             move = self._table_move(position)
             return move if self._is_best(position, move, score) else self._solve(position, guess=score).move

@@ -79,6 +79,7 @@ class ProbeOptions(Options):
         0, "Search depth in plies after a move, for values that are not solved (0: none).", low=0, high=60
     )
     source: str | None = option(None, "Games to probe on (default: those of the model's training).")
+    ends: int = option(5, "Positions left out at either end of a game.", low=0, high=30)
     games: int = option(8192, "Held-out games to train the probes on.", low=2, high=1 << 20)
     test_games: int = option(1024, "Held-out games to test the probes on.", low=2, high=1 << 20)
     steps: int = option(2000, "Gradient steps of the probes.", low=1, high=10**6)

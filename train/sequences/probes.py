@@ -1,7 +1,8 @@
 """`probe_model`: what linear and two-layer probes read from each layer of a GPT, beside baselines, and interventions.
 
 Labels with classes are read by softmax regression, numbers (mobility, values of moves) by least squares. All probes are trained at
-once on the same positions, by Adam.
+once on the same positions, by Adam. Positions after the first and the last moves are left out, as by Nanda et al. (2023): at
+the end the empty squares alone tell a model what is legal.
 
 An intervention changes one disc of a position along the direction of the linear probe, mine minus yours as in Nanda et al. (2023).
 As in Li et al. (2023), the error of a case is the number of false positives and false negatives among the most probable tokens, as
@@ -15,7 +16,7 @@ from typing import Any
 from models.bitboards import boards_of_planes
 from models.gpt import GPT, SavedGPT
 from reversi_env import Rules, functional
-from reversi_env.errors import extra_libraries
+from reversi_env.errors import TrainError, extra_libraries
 from train.fitting.fit import checked_device
 from train.jobs.logs import Progress, no_progress
 from train.sequences.labels import label_games, of_tokens
@@ -48,6 +49,10 @@ def held_out_games(saved: SavedGPT, options: ProbeOptions) -> tuple[Games, Games
     tokens = GameStream(trained, count, split="validation", device=device).batch(0)[:, :-1]
     names = dict.fromkeys((*options.labels, "relative", "legal", "to_move"))
     games = {"tokens": tokens, **label_games(tokens, trained, names, empties=options.empties, depth=options.depth)}
+    if 2 * options.ends >= tokens.shape[1]:
+        raise TrainError(f"ends={options.ends}: expected fewer than half of the {tokens.shape[1]} moves of a game")
+    for ends in (slice(options.ends), slice(tokens.shape[1] - options.ends, None)):
+        games["to_move"][:, ends] = 0
     for name in CLASSES.keys() & games.keys():
         label = games[name].reshape(*tokens.shape, -1)
         if CLASSES[name]:

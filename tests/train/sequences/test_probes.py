@@ -9,6 +9,7 @@ import torch
 from models.bitboards import boards_of_planes
 from models.gpt import SavedGPT
 from reversi_env import Position, Rules
+from reversi_env.errors import TrainError
 from train.sequences.fit import new_model
 from train.sequences.options import GPTOptions, ProbeOptions
 from train.sequences.probes import LayerProbes, errors, held_out_games, make_cases, metrics_of, steer, train_probes
@@ -35,8 +36,10 @@ def test_metrics_and_errors_by_hand():
 
 
 def test_probes_read_what_features_have_and_an_intervention_makes_them_read_a_colour(saved):
-    options = ProbeOptions(("relative", "mobility", "values"), games=64, test_games=32, steps=40, hidden=0)
+    options = ProbeOptions(("relative", "mobility", "values"), ends=1, games=64, test_games=32, steps=40, hidden=0)
     train, test = held_out_games(saved, options)
+    assert not train["to_move"][:, [0, -1]].any()
+    assert train["to_move"][:, [1, -3]].any(0).all()
     probes, metrics = train_probes(saved.net, train, test, options)
     for name in (("relative", "accuracy"), ("mobility", "R²")):
         tokens, *model = metrics[*name, "linear tokens"] + metrics[*name, "linear model"]
@@ -64,7 +67,7 @@ def test_two_layer_probes_by_hand():
 
 def test_cases_have_the_legal_moves_of_the_changed_board(saved):
     rules = Rules(4)
-    games, _ = held_out_games(saved, ProbeOptions(games=64, test_games=2))
+    games, _ = held_out_games(saved, ProbeOptions(ends=0, games=64, test_games=2))
     cases = make_cases(saved, games, 50, seed=1)
     assert 30 < len(cases["places"]) <= 50
     for tokens, place, square, colour, *legal in zip(*cases.values(), strict=True):
@@ -78,8 +81,10 @@ def test_cases_have_the_legal_moves_of_the_changed_board(saved):
 
 
 def test_the_command_reports_all_labels_and_the_interventions(saved, tmp_path, reversi):
-    few = "--labels relative --labels parity --games 64 --test-games 32 --cases 20 --hidden 4 --steps 2"
+    few = "--labels relative --labels parity --ends 0 --games 64 --test-games 32 --cases 20 --hidden 4 --steps 2"
     command = "probe", saved.save_in(tmp_path), *few.split()
     out = reversi(*command)[1]
     assert all(word in out for word in ("relative", "parity", "two-layer tokens", "changed board, after"))
     assert json.loads(reversi(*command, "--json")[1])["interventions"]["cases"] == 10
+    with pytest.raises(TrainError, match="ends=6: expected fewer than half"):
+        held_out_games(saved, ProbeOptions(ends=6))

@@ -9,7 +9,7 @@ from reversi_env.kernels.simd import popcount, trailing_zeros
 from reversi_env.kernels.symmetry import mix
 
 #: No game has more plies: at most 60 squares are filled, and no two passes follow each other.
-LONGEST_GAME = 120
+MAX_GAME_PLIES = 120
 GOLDEN_GAMMA = np.uint64(0x9E37_79B9_7F4A_7C15)
 
 
@@ -67,7 +67,7 @@ def count_random_plies(share, own, opp, playable, seed, lengths):
     """Plies of random games from one position to the end; game *i* depends on (seed, i) only."""
     while claim_rows(share):
         for game in claimed_rows(share):
-            _, _, lengths[game], _ = random_plies(own, opp, playable, LONGEST_GAME, stream_state(seed, game))
+            _, _, lengths[game], _ = random_plies(own, opp, playable, MAX_GAME_PLIES, stream_state(seed, game))
 
 
 @loop(grain=64)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from search.evaluators.registry import Evaluator
 
 #: Minimum and maximum depth of a search that a shallower one predicts.
-SHALLOWEST, DEEPEST = 3, 24
+MIN_DEPTH, MAX_DEPTH = 3, 24
 #: Minimum slope: with less, the shallow search predicts nothing.
 MIN_SLOPE = 0.1
 #: Default and maximum margin in standard deviations.
@@ -185,7 +185,7 @@ def from_table(table: Any) -> ProbCutModel:
     """Return the model of `as_table`, or raise a `ReversiError`."""
     with suppress(AttributeError, TypeError, ValueError, LookupError, OverflowError):
         ends = None if table.get("ends") is None else _read(table["ends"], END, END)
-        return _read(table, 2, DEEPEST, ends)
+        return _read(table, 2, MAX_DEPTH, ends)
     raise ReversiError(
         f"ProbCut coefficients {quoted(table)}: expected those of this version; "
         f"`reversi train probcut FILE --out FOLDER` measures new ones"
@@ -205,5 +205,5 @@ def _extrapolated(pairs: tuple[DepthPair, ...]) -> Iterator[DepthPair]:
     for parity in (0, 1):
         deepest = max((pair for pair in pairs if pair.deep % 2 == parity), key=lambda pair: pair.deep, default=None)
         if deepest is not None:
-            for deep in range(deepest.deep + 2, DEEPEST + 1, 2):
+            for deep in range(deepest.deep + 2, MAX_DEPTH + 1, 2):
                 yield replace(deepest, deep=deep, shallow=probcut_depth(deep))

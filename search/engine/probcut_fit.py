@@ -20,8 +20,8 @@ from search.engine.engine import Engine
 from search.engine.limits import Limits
 from search.engine.probcut import (
     END,
+    MIN_DEPTH,
     MIN_SLOPE,
-    SHALLOWEST,
     DepthPair,
     DeviationModel,
     ProbCutModel,
@@ -59,14 +59,14 @@ def fit(
     """
     rules = checked_rules(rules)
     count = positions if isinstance(positions, int) else len(positions)
-    if count < MIN_POSITIONS or deepest < SHALLOWEST:
+    if count < MIN_POSITIONS or deepest < MIN_DEPTH:
         raise ReversiError(
-            f"{count} positions to depth {deepest}: expected at least {MIN_POSITIONS} and depth {SHALLOWEST}"
+            f"{count} positions to depth {deepest}: expected at least {MIN_POSITIONS} and depth {MIN_DEPTH}"
         )
     sampled = positions if isinstance(positions, list) else _sample(rules, positions, deepest, seed)
     values = _values(evaluator, rules, sampled, deepest, threads, progress)[:, : deepest + 1]
     # The deviations are fitted on all pairs of equal parity, also on those that the search does not use.
-    depths = [(deep, shallow) for deep in range(SHALLOWEST, deepest + 1) for shallow in range(2 - deep % 2, deep, 2)]
+    depths = [(deep, shallow) for deep in range(MIN_DEPTH, deepest + 1) for shallow in range(2 - deep % 2, deep, 2)]
     lines = [_line(values, deep, shallow) for deep, shallow in depths]
     used = [line.pair for line in lines if line.pair.shallow == probcut_depth(line.pair.deep)]
     return _model(used, lines, np.array([position.empties for position in sampled]))

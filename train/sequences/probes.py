@@ -193,7 +193,7 @@ def errors(logits: Tensor, legal: Tensor) -> Tensor:
     return ((ranks < legal.sum(1, keepdim=True)) ^ legal).sum(1)
 
 
-def steer(probes: LayerProbes, layer: int, states: Tensor, squares: Tensor, log_odds: Tensor) -> Tensor:
+def steered(probes: LayerProbes, layer: int, states: Tensor, squares: Tensor, log_odds: Tensor) -> Tensor:
     """Return *states*, ``(n, width)``, moved until the layer's probe reads these log-odds of mine against yours at *squares*."""
     weight = (probes.weights[0][layer] / probes.std[layer]).unflatten(1, (-1, 3))[:, squares]
     outputs = ((states - probes.mean[layer]).T[..., None] * weight).sum(0) + probes.biases[0][layer].unflatten(
@@ -218,7 +218,7 @@ def intervene(net: GPT, probes: Probes, cases: Games) -> dict[str, Any]:
         def hook(layer: int, states: Tensor) -> Tensor:
             if layer >= first:
                 states, new_colours = states.clone(), (cases["squares"], log_odds * cases["colours"])
-                states[rows, places] = steer(linear, layer, states[rows, places], *new_colours)
+                states[rows, places] = steered(linear, layer, states[rows, places], *new_colours)
             return states
 
         return errors(net(cases["tokens"], hook=hook)[0][rows, places], legal).double()

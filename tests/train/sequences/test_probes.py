@@ -12,7 +12,7 @@ from reversi_env import Position, Rules
 from reversi_env.errors import TrainError
 from train.sequences.fit import new_model
 from train.sequences.options import GPTOptions, ProbeOptions
-from train.sequences.probes import LayerProbes, errors, held_out_games, make_cases, metrics_of, steer, train_probes
+from train.sequences.probes import LayerProbes, errors, held_out_games, make_cases, metrics_of, steered, train_probes
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def test_probes_read_what_features_have_and_an_intervention_makes_them_read_a_co
     states = torch.stack(saved.net.residual_stream(train["tokens"]))[:, used].detach()
     squares = torch.arange(states.shape[1]) % 16
     for layer, log_odds in ((1, 1.0), (2, -2.0)):
-        states[layer] = steer(probe, layer, states[layer], squares, torch.tensor(log_odds))
+        states[layer] = steered(probe, layer, states[layer], squares, torch.tensor(log_odds))
         outputs = probe(states)[layer].unflatten(1, (16, 3))[torch.arange(len(squares)), squares]
         assert torch.allclose(outputs[:, 2] - outputs[:, 0], torch.tensor(log_odds), atol=1e-3)
 

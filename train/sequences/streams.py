@@ -41,8 +41,8 @@ class GameStream(IterableDataset[torch.Tensor]):
 
     Batch *k* depends on the arguments and *k* alone. A GPU plays the same random games as a CPU. ``state`` is the number of the
     next batch; set it to resume a stream. The hash of a game's first ``options.prefix`` moves decides whether it is for training
-    or, 1 in 16, for validation. Seed and variant do not count, so games of the two splits never have the same first moves. A model learns which
-    beginnings are missing if a prefix is so short that it comes several times.
+    or, 1 in 16, for validation. Seed and variant do not count, so games of the two splits never have the same first moves. If a
+    prefix is so short that it comes several times, a model learns which ones are missing.
     """
 
     def __init__(

@@ -119,9 +119,7 @@ class GPT(nn.Module):
         """Return the states after the embedding and after each layer, ``(batch, time, n_embd)`` each, as changed by *hook*."""
         positions = torch.arange(idx.shape[1], device=idx.device)
         x, device = self.transformer["wte"](idx.long()) + self.transformer["wpe"](positions), idx.device.type
-        if torch.is_autocast_enabled(
-            device
-        ):  # embeddings stay in single precision, which would take twice the memory traffic
+        if torch.is_autocast_enabled(device):  # which keeps embeddings, and so all states, in single precision
             x = x.to(torch.get_autocast_dtype(device))
         states = [hook(0, x)]
         for layer, block in enumerate(self.transformer["h"], 1):  # type: ignore[arg-type, var-annotated]

@@ -232,9 +232,7 @@ class Solver:
                 line = self._principal_variation(position, score, max_plies=1)
                 return line[0] if line else self._table_move(position) or next(iter(position.legal_moves()), None)
             levels = self.selectivity_levels(position)
-            for selectivity in levels[:-1] or levels:
-                score, _ = self._narrow_bounds(position, -most, most, score, selectivity=selectivity)
-            assert score is not None
+            score, _ = self._narrow_by_levels(position, -most, most, None, levels[:-1] or levels)
             score -= score % 2  # all scores are even
             move = self._table_move(position)
             return move if self._is_best(position, move, score) else self._solve(position, guess=score).move
@@ -249,9 +247,11 @@ class Solver:
                 return False
         return move is not None
 
-    def _narrow_by_levels(self, position: Position, low: int, high: int, guess: int | None) -> tuple[int, int]:
+    def _narrow_by_levels(
+        self, position: Position, low: int, high: int, guess: int | None, levels: tuple[int, ...] = ()
+    ) -> tuple[int, int]:
         lower, upper = low, high
-        for selectivity in self.selectivity_levels(position):
+        for selectivity in levels or self.selectivity_levels(position):
             lower, upper = self._narrow_bounds(position, low, high, guess, selectivity=selectivity)
             guess = lower
         return lower, upper

@@ -69,6 +69,15 @@ def test_predictions_depend_only_on_earlier_tokens():
     assert not torch.allclose(before[:, 6:], after[:, 6:], atol=1e-3)
 
 
+def test_residual_stream_is_half_precision_under_autocast():
+    net, games = new_model(), tokens(4, 9)
+    with torch.autocast("cpu", torch.bfloat16):
+        states, (_, loss) = net.residual_stream(games), net(games[:, :-1], games[:, 1:])
+    assert {state.dtype for state in states} == {torch.bfloat16}
+    assert loss.item() == pytest.approx(net(games[:, :-1], games[:, 1:])[1].item(), rel=0.02)
+    assert net.residual_stream(games)[0].dtype == torch.float32
+
+
 def test_loss_ignores_padding():
     net, games = new_model(), tokens(4, 12)
     games[:, 8:] = 0

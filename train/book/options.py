@@ -84,7 +84,7 @@ class SolvedBookOptions(GameOptions):
 
     size: int = option(6, "Board size: 4 or 6.")
     plies: int = option(5, "Last ply of the book; only the positions of this ply are solved.", low=1, high=36)
-    start: Literal["standard", "parallel", "both"] = option("standard", "Arrangement of the four discs of the start.")
+    start: Literal["standard", "parallel", "both"] = option("standard", "Start position of the book, or both.")
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -4,6 +4,7 @@ Only the positions of the last ply are solved. All other scores follow from them
 contradict each other. A file in the folder of a run has every solved position.
 """
 
+from contextlib import nullcontext
 from os import PathLike
 from pathlib import Path
 
@@ -22,18 +23,16 @@ from train.book.options import SolvedBookOptions
 from train.book.tree import Rows, Tree
 from train.jobs.logs import Progress, no_progress
 from train.jobs.processes import Executor, LocalExecutor
-from train.jobs.run import Run
+from train.jobs.run import RUN, Run
 
 #: The solved positions of a run.
 SCORES = "scores.txt"
-#: Positions that a worker solves at a time; neighbours are often siblings, and their searches share the table.
-JOB_POSITIONS = 4
 #: Transposition table of a worker, in MiB. It is not cleared between positions.
 TABLE_MIB = 512.0
 
 
 class PositionSolver:
-    """Runs jobs: solves positions. A score depends on the position alone."""
+    """Solves positions. A score depends on the position alone."""
 
     def __init__(self, options: SolvedBookOptions) -> None:
         self._rules = options.rules
@@ -41,9 +40,9 @@ class PositionSolver:
         evaluator = strongest if strongest == "network" else None
         self._solver = Solver(self._rules, evaluator=evaluator, table=TranspositionTable(TABLE_MIB))
 
-    def __call__(self, positions: list[Key]) -> list[tuple[Key, Bounds]]:
-        widest = -self._rules.square_count, self._rules.square_count
-        return [(key, self._solver.narrow(Position(self._rules, *key), widest)) for key in positions]
+    def __call__(self, key: Key) -> tuple[Key, Bounds]:
+        most = self._rules.square_count
+        return key, self._solver.narrow(Position(self._rules, *key), (-most, most))
 
 
 def solve_book(
@@ -60,21 +59,22 @@ def solve_book(
     """
     path, rules = Path(folder), options.rules
     executor = executor or LocalExecutor(core_count())
-    with Run(path, options, changeable=("start",), extendable=("plies",)):
+
+    def begun() -> bool:
+        return (path / RUN).exists() or (path / SCORES).exists()
+
+    with Run(path, options, changeable=("start",), extendable=("plies",), begun=begun):
         (tree, last), file = _positions(options), BoundsFile(path / SCORES)
         positions = list(zip(tree.own[last].tolist(), tree.opp[last].tolist(), strict=True))
-        solved = dict(file.read_new())
+        solved = {key: lower for key, (lower, upper) in file.read_new() if lower == upper}
         missing = [key for key in positions if key not in solved]
-        jobs = (missing[first : first + JOB_POSITIONS] for first in range(0, len(missing), JOB_POSITIONS))
-        done = len(positions) - len(missing)
-        progress("positions", done, len(positions))
-        with executor.workers(PositionSolver, options) as pool:
-            for results in pool.results(jobs):
-                file.append(results)
-                solved.update(results)
-                done += len(results)
-                progress("positions", done, len(positions))
-        scores = np.array([solved[key][0] for key in positions], np.int64)
+        progress("positions", len(positions) - len(missing), len(positions))
+        with executor.workers(PositionSolver, options) if missing else nullcontext() as pool:
+            for done, (key, bounds) in enumerate(pool.results(iter(missing)) if pool else (), 1):
+                file.append([(key, bounds)])
+                solved[key] = bounds[0]
+                progress("positions", len(positions) - len(missing) + done, len(positions))
+        scores = np.array([solved[key] for key in positions], np.int64)
         tree.set(last, UNITS_PER_DISC * scores, tree.empties[last])
         book = tree.book(2.0 * rules.square_count, options.as_dict() | {SOLVED: options.plies})
         write_atomically(path / BOOK, book.to_bytes())

@@ -40,9 +40,9 @@ class BookCosts(NamedTuple):
 
 
 class Tree:
-    """Positions of one game by row, beginning with the *starts*."""
+    """Positions of one game by row, beginning with the *starts*, by default that of the *rules*."""
 
-    def __init__(self, rules: Rules, starts: Sequence[Start] = ("standard",)) -> None:
+    def __init__(self, rules: Rules, starts: Sequence[Start] = ()) -> None:
         self.rules = rules
         self.own, self.opp = np.empty(0, np.uint64), np.empty(0, np.uint64)
         #: Searched values, and the plies of the searches: the number of empties where a value is exact.
@@ -50,9 +50,9 @@ class Tree:
         self._layer = np.empty(0, np.int64)
         self._parent, self._child = np.empty(0, np.int64), np.empty(0, np.int64)
         self._row: dict[tuple[int, int], int] = {}
-        for start in starts:
+        for start in starts or (rules.start,):
             self.add(*batch.canonical(*batch.start(1, replace(rules, start=start)))[:2])
-        self._starts = slice(len(starts))
+        self._starts = slice(len(starts) or 1)
 
     def __len__(self) -> int:
         return len(self.own)

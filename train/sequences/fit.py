@@ -58,12 +58,12 @@ def train_gpt(folder: Path, options: GPTOptions, *, command: str = "", progress:
                 state = parts["run"]
         stream = GameStream(options, options.batch_size, device=device)
         held_out = GameStream(options, options.eval_games, split="validation", device=device).batch(0)
-        batches = stream.batches(state["step"])
-        for step in range(state["step"], options.steps):
+        steps = range(state["step"], options.steps)
+        for step, tokens in zip(steps, stream.batches(steps), strict=True):
             warm_up, decay = min(1.0, (step + 1) / WARMUP_STEPS), (1 + math.cos(math.pi * step / options.steps)) / 2
             for group in (group for optimiser in optimisers for group in optimiser.param_groups):
                 group["lr"] = options.learning_rate * warm_up * decay
-            loss(next(batches)).backward()
+            loss(tokens).backward()
             torch.nn.utils.clip_grad_norm_(net.parameters(), MAX_GRAD_NORM)
             for optimiser in optimisers:
                 optimiser.step()

@@ -21,7 +21,7 @@ class StreamOptions(Options):
     size: int = option(8, "Board size: 4, 6 or 8.")
     variant: Literal["normal", "reversed", "both"] = option("normal", "Rules: normal, reversed, or both in turn.")
     source: str = option("random", "Games: random, a file (GGF, WTHOR), or agents as network:depth=2+six-factor@1.5.")
-    prefix: int = option(12, "First moves that training games and held-out games never share.", low=4)
+    prefix: int = option(12, "First moves that training and held-out games never share; agents play after them.", low=4)
     seed: int = option(0, "Random seed.", low=0, high=2**31 - 1)
     passes: bool = option(False, "Write passes as tokens.")
     bos: bool = option(False, "Begin every sequence with a BOS token.")

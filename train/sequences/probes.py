@@ -46,13 +46,13 @@ def held_out_games(saved: SavedGPT, options: ProbeOptions) -> tuple[Games, Games
     trained = GPTOptions.from_dict(saved.record["options"])
     trained = replace(trained, source=options.source or trained.source)
     count, device = options.games + options.test_games, checked_device(options.device)
+    if 2 * options.ends >= (moves := trained.size**2 - 4):
+        raise TrainError(f"ends={options.ends}: expected at most {(moves - 1) // 2}, since a game has {moves} moves")
     tokens = GameStream(trained, count, split="validation", device=device).batch(0)[:, :-1]
     names = dict.fromkeys((*options.labels, "relative", "legal", "to_move"))
     games = {"tokens": tokens, **label_games(tokens, trained, names, empties=options.empties, depth=options.depth)}
-    if 2 * options.ends >= tokens.shape[1]:
-        raise TrainError(f"ends={options.ends}: expected fewer than half of the {tokens.shape[1]} moves of a game")
-    for ends in (slice(options.ends), slice(tokens.shape[1] - options.ends, None)):
-        games["to_move"][:, ends] = 0
+    place = (games["to_move"] != 0).cumsum(1)
+    games["to_move"][(place <= options.ends) | (place > place[:, -1:] - options.ends)] = 0
     for name in CLASSES.keys() & games.keys():
         label = games[name].reshape(*tokens.shape, -1)
         if CLASSES[name]:
@@ -61,7 +61,11 @@ def held_out_games(saved: SavedGPT, options: ProbeOptions) -> tuple[Games, Games
             known = label[games["to_move"] != 0].float()
             known = known[~known.isnan()]
             games[name] = (label - known.mean()) / known.std()
-    return _rows(games, slice(options.games)), _rows(games, slice(options.games, None))
+    train, test = _rows(games, slice(options.games)), _rows(games, slice(options.games, None))
+    train, test = (_rows(part, (part["to_move"] != 0).any(1)) for part in (train, test))
+    if not len(train["tokens"]) or not len(test["tokens"]):
+        raise TrainError(f"ends={options.ends}: no position is left; expected fewer, or more games")
+    return train, test
 
 
 def _rows(games: Games, rows: Any) -> Games:

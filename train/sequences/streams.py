@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -60,15 +59,17 @@ class GameStream(IterableDataset[torch.Tensor]):
             self.state += 1
             yield self.batch(self.state - 1)
 
-    def batches(self, first: int) -> Iterator[torch.Tensor]:
-        """Yield the batches from number *first* on. A thread makes the next one if its games are not random, which takes time."""
+    def batches(self, numbers: range) -> Iterator[torch.Tensor]:
+        """Yield the batches with these numbers. A thread makes the next one if its games are not random, which takes time."""
         if self.options.source == "random":
-            yield from map(self.batch, count(first))
+            yield from map(self.batch, numbers)
+            return
         with ThreadPoolExecutor(1) as thread:
-            following = thread.submit(self.batch, first)
-            for number in count(first + 1):
-                tokens, following = following.result(), thread.submit(self.batch, number)
-                yield tokens
+            ahead = [thread.submit(self.batch, number) for number in numbers[:1]]
+            for number in numbers[1:]:
+                ahead.append(thread.submit(self.batch, number))
+                yield ahead.pop(0).result()
+            yield from (future.result() for future in ahead)
 
     def batch(self, number: int) -> torch.Tensor:
         """Return batch *number*, counted from 0."""
@@ -96,6 +97,10 @@ class GameStream(IterableDataset[torch.Tensor]):
         if Path(text).exists():
             recorded = self._games_of_file(Path(text))
             return lambda rules, numbers: recorded[numbers % np.uint64(len(recorded))]
+        if self.options.prefix >= (moves := self.options.size**2 - 4):
+            raise TrainError(
+                f"prefix={self.options.prefix}: agents play after these moves; expected fewer than {moves}"
+            )
         names, _, temperature = text.partition("@")
         try:
             agents = [AgentSpec.parse(name) for name in names.split("+")]

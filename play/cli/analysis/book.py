@@ -76,7 +76,7 @@ def solve(
     cluster.
 
     Run the same command again to resume after Ctrl-C or a crash, or with more
-    --plies. The book is in OUT/book.safetensors.
+    --plies or another --start. The book is in OUT/book.safetensors.
     """
     from train.book.solved import solve_book
 

@@ -14,8 +14,9 @@ from search.engine.solver import Solver, solve_batch
 from search.engine.table import TranspositionTable
 from train.book.build import BOOK
 from train.book.options import SolvedBookOptions
-from train.book.solved import SCORES, solve_book
+from train.book.solved import SCORES, PositionSolver, solve_book
 from train.jobs.processes import LocalExecutor
+from train.jobs.run import RUN
 
 IN_PROCESS = LocalExecutor(0)
 
@@ -37,12 +38,25 @@ def test_scores_equal_the_solver(solved):
     assert book.is_solved
 
 
-def test_lost_scores_or_more_plies_give_the_same_bytes(solved, tmp_path):
+@pytest.fixture
+def solved_now(monkeypatch):
+    """The positions that are solved from now on."""
+    keys, solve = [], PositionSolver.__call__
+    monkeypatch.setattr(PositionSolver, "__call__", lambda self, key: keys.append(key) or solve(self, key))
+    return keys
+
+
+def test_lost_scores_or_more_plies_give_the_same_bytes(solved, solved_now, tmp_path):
     book, folder = solved
     data, variant = (folder / BOOK).read_bytes(), book.rules.variant
-    solved = (folder / SCORES).read_bytes()
-    (folder / SCORES).write_bytes(solved[: len(solved) // 2])
+    scores = (folder / SCORES).read_bytes()
+    (folder / SCORES).write_bytes(scores[:-9])
     solve_book(SolvedBookOptions(4, variant, 4), folder, executor=IN_PROCESS)
+    assert len(solved_now) == 1
+    (folder / RUN).rename(tmp_path / RUN)
+    with pytest.raises(TrainError, match=r"no run\.json"):  # the scores may be of another game
+        solve_book(SolvedBookOptions(4, variant, 4), folder, executor=IN_PROCESS)
+    (tmp_path / RUN).rename(folder / RUN)
     assert (folder / BOOK).read_bytes() == data
     for plies in (2, 4):
         solve_book(SolvedBookOptions(4, variant, plies), tmp_path, executor=IN_PROCESS)
@@ -170,8 +184,8 @@ def test_last_ply_entries_equal_an_independent_solver(variant, count):
     highest = last[np.argsort(-book.value[last], kind="stable")][:count]
     for row in highest if count == 2 else np.random.default_rng(2026).choice(last, count, replace=False):
         position = Position(rules, int(book.own[row]), int(book.opp[row])).transformed(3)
-        score = int(book.value[row]) // UNITS_PER_DISC
-        assert solver.solve(position, guess=score).score == score
+        solution = solver.solve(position, guess=int(book.value[row]) // UNITS_PER_DISC)
+        assert UNITS_PER_DISC * solution.score == book.value[row]
 
 
 def random_line(rules, seed):

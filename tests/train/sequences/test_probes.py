@@ -38,8 +38,6 @@ def test_metrics_and_errors_by_hand():
 def test_probes_read_what_features_have_and_an_intervention_makes_them_read_a_colour(saved):
     options = ProbeOptions(("relative", "mobility", "values"), ends=1, games=64, test_games=32, steps=40, hidden=0)
     train, test = held_out_games(saved, options)
-    assert not train["to_move"][:, [0, -1]].any()
-    assert train["to_move"][:, [1, -3]].any(0).all()
     probes, metrics = train_probes(saved.net, train, test, options)
     for name in (("relative", "accuracy"), ("mobility", "R²")):
         tokens, *model = metrics[*name, "linear tokens"] + metrics[*name, "linear model"]
@@ -86,5 +84,17 @@ def test_the_command_reports_all_labels_and_the_interventions(saved, tmp_path, r
     out = reversi(*command)[1]
     assert all(word in out for word in ("relative", "parity", "two-layer tokens", "changed board, after"))
     assert json.loads(reversi(*command, "--json")[1])["interventions"]["cases"] == 10
-    with pytest.raises(TrainError, match="ends=6: expected fewer than half"):
-        held_out_games(saved, ProbeOptions(ends=6))
+
+
+@pytest.mark.parametrize("passes", [False, True])
+def test_the_first_and_last_positions_of_every_game_are_left_out(passes):
+    options = GPTOptions(4, passes=passes, prefix=4, n_layer=1, n_embd=8, n_head=1)
+    saved = SavedGPT(options.vocabulary, "normal", new_model(options), {"options": options.as_dict()})
+    few = {"labels": ("relative",), "games": 200, "test_games": 50}
+    all_games, _ = held_out_games(saved, ProbeOptions(ends=0, **few))
+    games, _ = held_out_games(saved, ProbeOptions(ends=4, **few))
+    places = [row.nonzero().flatten().tolist()[4:-4] for row in all_games["to_move"]]
+    assert [row.nonzero().flatten().tolist() for row in games["to_move"]] == [row for row in places if row]
+    assert len(make_cases(saved, games, 20, seed=1)["places"]) == 20
+    with pytest.raises(TrainError, match="expected at most 5"):
+        held_out_games(saved, ProbeOptions(ends=6, **few))

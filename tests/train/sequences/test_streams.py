@@ -90,7 +90,9 @@ def test_moves_are_uniform_and_depend_on_seed_and_batch():
 def test_a_stream_resumes_with_the_batch_that_would_have_come(source):
     stream, later = (GameStream(StreamOptions(4, "both", source, prefix=4, seed=3), 5) for _ in range(2))
     batches, later.state = list(islice(stream, 4)), 2
-    assert all(torch.equal(one, other) for one, other in zip(batches[2:], islice(later, 2), strict=True))
+    for others in (islice(later, 2), stream.batches(range(2, 4))):
+        assert all(torch.equal(one, other) for one, other in zip(batches[2:], others, strict=True))
+    assert not list(stream.batches(range(4, 4)))
 
 
 @pytest.mark.parametrize("source", ["six-factor:depth=1", "random+six-factor:depth=2@1.5", "random:seed=3"])
@@ -121,6 +123,11 @@ def test_recorded_games_come_once_per_epoch(tmp_path):
         first_batch(12, split="validation", **options)
     file.write_text(write_ggf(read_transcript("f5d6", start)))
     assert first_batch(3, prefix=4, **options).tolist()[0][:3] == [*vocabulary.encode([37, 43]).tolist(), 0]
+
+
+def test_agents_need_a_move_after_the_beginning():
+    with pytest.raises(TrainError, match="prefix=12: agents play after"):
+        GameStream(StreamOptions(4, source="greedy"), 2)
 
 
 @pytest.mark.parametrize("source", ["nobody", "random:seed=1@2", "six-factor@x"])
